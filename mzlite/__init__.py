@@ -1,0 +1,1 @@
+"""mzlite: a mini Materialize in Python. See docs/architecture.md."""
