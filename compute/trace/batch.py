@@ -1,0 +1,107 @@
+"""Batch: immutable sorted updates. The one idea: a row is ordered by one integer, its *code*.
+
+    code = key hash (upper 32 bits) . row hash (lower 32 bits)
+
+so sorting, matching and merging work on a single uint64 array, and all rows of a key lie in one code range. Hashes only
+order; whoever reads a batch verifies equality of the gathered values. A batch may also carry `order`, an int64 that
+embeds a column's SQL order: rows of a key are then sorted by it first, and the least row of a key is the first one.
+
+Source: differential dataflow's OrdValBatch, with the trie replaced by hash order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from mzlite.repr.column import I64, U64, Column
+from mzlite.repr.timestamp import Frontier, Timestamp
+
+KEY_SHIFT = np.uint64(32)
+LOW_MASK = np.uint64(0xFFFFFFFF)
+HIGH_MASK = np.uint64(0xFFFFFFFF00000000)
+
+_uids = itertools.count(1)
+
+
+class Description(msgspec.Struct, frozen=True):
+    """Updates at times lower <= t < upper, of which those before `since` have been advanced to it."""
+
+    lower: Timestamp
+    upper: Frontier
+    since: Timestamp
+
+
+class Batch:
+    """Invariants (`check`):
+
+    1. code, time, diff and all columns have n rows; diff is int64[n] or int64[n, k].
+    2. rows are sorted by (code, time); with `order`, by (key hash, order, row hash, time).
+    3. no two rows have equal (row, time), and no diff is zero.
+    4. arrays are read-only.
+    """
+
+    __slots__ = ("code", "columns", "description", "diff", "order", "time", "time_max", "time_min", "uid")
+
+    def __init__(
+        self,
+        code: U64,
+        columns: Sequence[Column],
+        time: U64,
+        diff: I64,
+        description: Description,
+        order: I64 | None = None,
+        time_bounds: tuple[int, int] | None = None,
+    ) -> None:
+        assert len(code) == len(time) == len(diff), (len(code), len(time), len(diff))
+        self.code = code
+        self.columns = tuple(columns)
+        self.time = time
+        self.diff = diff
+        self.order = order
+        self.description = description
+        if time_bounds is None:
+            time_bounds = (int(time.min()), int(time.max())) if len(time) else (0, 0)
+        self.time_min, self.time_max = time_bounds
+        self.uid = next(_uids)
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held: a constant time or diff is one stored value seen n times."""
+        total = self.code.nbytes + sum(c.nbytes for c in self.columns)
+        for array in (self.time, self.diff, self.order):
+            if array is not None:
+                total += array.itemsize if array.strides[0] == 0 else array.nbytes
+        return total
+
+    def slice(self, start: int, stop: int) -> Batch:
+        return Batch(
+            self.code[start:stop],
+            [c.slice(start, stop) for c in self.columns],
+            self.time[start:stop],
+            self.diff[start:stop],
+            self.description,
+            None if self.order is None else self.order[start:stop],
+            (self.time_min, self.time_max),
+        )
+
+    def check(self) -> None:
+        """Test the invariants; linear."""
+        n = len(self.code)
+        assert all(len(c) == n for c in self.columns), "1: lengths differ"
+        if n > 1:
+            assert bool((self.code[1:] & HIGH_MASK >= self.code[:-1] & HIGH_MASK).all()), "2: not sorted by key"
+            if self.order is None:
+                later = self.code[1:] > self.code[:-1]
+                assert bool((later | (self.code[1:] == self.code[:-1])).all()), "2: not sorted by code"
+            else:
+                same_key = self.code[1:] & HIGH_MASK == self.code[:-1] & HIGH_MASK
+                assert bool((~same_key | (self.order[1:] >= self.order[:-1])).all()), "2: not sorted by order"
+        nonzero = self.diff != 0 if self.diff.ndim == 1 else (self.diff != 0).any(axis=1)
+        assert bool(nonzero.all()), "3: a zero diff"
