@@ -156,13 +156,7 @@ class OtherDetails:
 
 
 Details = (
-    TableDetails
-    | ViewDetails
-    | MaterializedViewDetails
-    | IndexDetails
-    | TypeDetails
-    | SourceDetails
-    | OtherDetails
+    TableDetails | ViewDetails | MaterializedViewDetails | IndexDetails | TypeDetails | SourceDetails | OtherDetails
 )
 
 

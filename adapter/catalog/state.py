@@ -57,8 +57,8 @@ class CatalogState:
 
     __slots__ = (
         "alloc",
-        "clusters",
         "cluster_names",
+        "clusters",
         "comments",
         "database_names",
         "databases",
