@@ -1,0 +1,96 @@
+"""The ordered list of rules, and its runner.
+
+    optimize_local(mir)               no index knowledge: what views keep (LOGICAL)
+    optimize_dataflow(mir, indexes)   for one dataflow on one cluster: LOGICAL again, then PHYSICAL
+
+With `CHECKS` on (tests; MZLITE_CHECKS=1) every rule's result is type-checked, and the rule that broke a plan is named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from adapter.transform.context import Context, IndexInfo
+from adapter.transform.elision import elision
+from adapter.transform.fold_constants import fold_constants
+from adapter.transform.fusion import fusion
+from adapter.transform.join_implementation import join_implementation
+from adapter.transform.literal_constraints import literal_constraints
+from adapter.transform.normalize_lets import normalize_lets
+from adapter.transform.predicate_pushdown import predicate_pushdown
+from adapter.transform.projection_pushdown import projection_pushdown
+from mzlite.expr import relation as r
+from mzlite.expr.typecheck import PlanError, check
+from mzlite.repr.ids import GlobalId
+
+CHECKS = os.environ.get("MZLITE_CHECKS", "") == "1"
+MAX_ROUNDS = 10
+
+Rule = Callable[[r.Mir, Context], r.Mir]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule and why it stands where it stands."""
+
+    rule: Rule
+    reason: str
+
+
+LOGICAL: tuple[Step, ...] = (
+    Step(normalize_lets, "equal expressions become one before anything is decided about them"),
+    Step(fold_constants, "literals and empty inputs shrink everything above them"),
+    Step(fusion, "one join per join tree, so that predicates find all inputs"),
+    Step(predicate_pushdown, "filters and join keys to where they act"),
+    Step(fold_constants, "pushed predicates may meet constants"),
+    Step(fusion, "what pushdown left behind"),
+    Step(projection_pushdown, "columns nobody reads now that predicates have settled"),
+    Step(elision, "distincts over keys, thresholds without negation"),
+    Step(fusion, "projections that pushdown and elision inserted"),
+)
+
+PHYSICAL: tuple[Step, ...] = (
+    Step(literal_constraints, "point lookups before joins are planned: they are the best inputs"),
+    Step(normalize_lets, "last sharing before joins commit to arrangements"),
+    Step(join_implementation, "orders and arrangements"),
+    Step(fusion, "leftover projections"),
+)
+
+
+def run(e: r.Mir, steps: tuple[Step, ...], context: Context) -> r.Mir:
+    for step in steps:
+        before = e
+        e = step.rule(e, context)
+        if CHECKS and e is not before:
+            _check(before, e, step)
+    return e
+
+
+def _check(before: r.Mir, after: r.Mir, step: Step) -> None:
+    try:
+        old, new = check(before), check(after)
+    except PlanError as error:
+        raise PlanError(f"{step.rule.__name__} broke the plan: {error}") from None
+    if [c.scalar.base() for c in old.columns] != [c.scalar.base() for c in new.columns]:
+        raise PlanError(f"{step.rule.__name__} changed the columns from {old.columns} to {new.columns}")
+
+
+def fixpoint(e: r.Mir, steps: tuple[Step, ...], context: Context) -> r.Mir:
+    """Repeat until nothing changes, at most MAX_ROUNDS times."""
+    for _ in range(MAX_ROUNDS):
+        new = run(e, steps, context)
+        if new == e:
+            return new
+        e = new
+    return e
+
+
+def optimize_local(e: r.Mir) -> r.Mir:
+    return fixpoint(e, LOGICAL, Context())
+
+
+def optimize_dataflow(e: r.Mir, indexes: Mapping[GlobalId, tuple[IndexInfo, ...]]) -> r.Mir:
+    e = fixpoint(e, LOGICAL, Context())
+    return run(e, PHYSICAL, Context(indexes))

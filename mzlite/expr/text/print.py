@@ -1,0 +1,253 @@
+"""Prints MIR: one node a line, children indented by two; bindings first.
+
+With
+  cte l0 =
+    Filter (#0{a} > 5)
+      ReadStorage t
+Return
+  Union
+    Get l0
+    Negate
+      Get l0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mzlite.expr import relation as r
+from mzlite.expr.functions import FUNCTIONS
+from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, Unmaterializable, WindowCall
+from mzlite.repr.datum import decode_datum
+from mzlite.repr.errors import decode_error
+from mzlite.repr.text import format_datum
+from mzlite.repr.types import ScalarType
+
+_QUOTED = ("text", "varchar", "bpchar", "char", "name", "unknown")
+
+
+def print_literal(value: bytes | None, typ: ScalarType) -> str:
+    if value is None:
+        return "null"
+    text = format_datum(typ, decode_datum(typ, value))
+    if typ.kind == "bool":
+        return "true" if text in ("t", "true") else "false"
+    if typ.kind in _QUOTED or typ.kind in (
+        "interval",
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "jsonb",
+        "bytea",
+        "uuid",
+    ):
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return text
+
+
+def print_scalar(e: Scalar, column: Callable[[int], str] | None = None) -> str:
+    """column: names a reference; default `#n`."""
+    name = column or (lambda c: f"#{c}")
+    match e:
+        case Ref(c):
+            return name(c)
+        case Literal(value, typ, error):
+            if error is not None:
+                return f'error("{decode_error(error).message}")'
+            return print_literal(value, typ)
+        case Unmaterializable(func, _):
+            return f"{func}()"
+        case If(cond, then, els):
+            return f"case when {print_scalar(cond, name)} then {print_scalar(then, name)} else {print_scalar(els, name)} end"
+        case Call(func, args, _):
+            entry = FUNCTIONS[func]
+            shown = [print_scalar(a, name) for a in args]
+            if func in ("and", "or"):
+                return "(" + f" {func.upper()} ".join(shown) + ")"
+            if entry.infix is not None and len(shown) == 2:
+                return f"({shown[0]} {entry.infix} {shown[1]})"
+            if entry.display is not None and entry.display.startswith("IS "):
+                return f"({shown[0]}) {entry.display}"
+            if entry.prefix or (entry.operator and len(shown) == 1):
+                return f"{entry.infix or entry.display or entry.name}({shown[0]})"
+            return f"{entry.display or entry.name or entry.id.partition('<')[0]}({', '.join(shown)})"
+    raise AssertionError(e)
+
+
+def print_order(o: ColumnOrder) -> str:
+    return f"#{o.column} {'desc' if o.desc else 'asc'} nulls_{'last' if o.nulls_last else 'first'}"
+
+
+def print_aggregate(a: Aggregate, column: Callable[[int], str] | None = None) -> str:
+    from mzlite.expr.aggregates import aggregate_name
+
+    args = ", ".join(print_scalar(x, column) for x in a.args) or "*"
+    text = f"{aggregate_name(a.func)}({'distinct ' if a.distinct else ''}{args}"
+    if a.order_by:
+        shown = [
+            f"{print_scalar(a.order_exprs[o.column], column)} {'desc' if o.desc else 'asc'} nulls_{'last' if o.nulls_last else 'first'}"
+            for o in a.order_by
+        ]
+        text += f" order_by=[{', '.join(shown)}]"
+    text += ")"
+    if a.filter is not None:
+        text += f" filter({print_scalar(a.filter, column)})"
+    return text
+
+
+def print_window_call(c: WindowCall) -> str:
+    f = c.frame
+    args = ", ".join(print_scalar(a) for a in c.args)
+    text = f"{c.func}({args})"
+    if c.ignore_nulls:
+        text += " ignore nulls"
+
+    def bound(kind: str, offset: Scalar | None) -> str:
+        words = kind.replace("_", " ")
+        return words if offset is None else f"{print_scalar(offset)} {words}"
+
+    if (f.units, f.start, f.end, f.exclude) != ("range", "unbounded_preceding", "current_row", "no_others"):
+        text += f" {f.units} between {bound(f.start, f.start_offset)} and {bound(f.end, f.end_offset)}"
+    return text
+
+
+def _list(scalars: Sequence[Scalar]) -> str:
+    return "[" + ", ".join(map(print_scalar, scalars)) + "]"
+
+
+def _refs(columns: Sequence[int]) -> str:
+    return ", ".join(f"#{c}" for c in columns)
+
+
+def print_mir(e: r.Mir, names: Callable[[str], str] = str, indent: int = 0) -> str:
+    """names: how to show a global id. Explicit stack: a plan may be deep."""
+    out: list[str] = []
+    stack: list[tuple[str, r.Mir | None, int]] = [("", e, indent)]
+    while stack:
+        text, node, depth = stack.pop()
+        if node is None:
+            out.append("  " * depth + text)
+            continue
+        if isinstance(node, r.Let | r.LetRec):
+            stack.extend(reversed(_bindings(node, depth)))
+            continue
+        lines = _line(node, names)
+        out.extend("  " * (depth + (i > 0)) + line for i, line in enumerate(lines))
+        if isinstance(node, r.Get | r.Constant):
+            continue
+        for k in reversed(r.children(node)):
+            stack.append(("", k, depth + 1))
+    return "\n".join(out)
+
+
+def _bindings(node: r.Let | r.LetRec, depth: int) -> list[tuple[str, r.Mir | None, int]]:
+    out: list[tuple[str, r.Mir | None, int]] = []
+    if isinstance(node, r.Let):
+        out.append(("With", None, depth))
+        body: r.Mir = node
+        while isinstance(body, r.Let):
+            out += [(f"cte l{body.id} =", None, depth + 1), ("", body.value, depth + 2)]
+            body = body.body
+    else:
+        limit = ""
+        if node.limit is not None:
+            limit = f" [recursion_limit={node.limit}{', return_at_limit' if node.return_at_limit else ''}]"
+        out.append((f"With Mutually Recursive{limit}", None, depth))
+        for id, value in zip(node.ids, node.values):
+            out += [(f"cte l{id} =", None, depth + 1), ("", value, depth + 2)]
+        body = node.body
+    return [*out, ("Return", None, depth), ("", body, depth + 1)]
+
+
+def _line(node: r.Mir, names: Callable[[str], str]) -> list[str]:
+    match node:
+        case r.Constant(rows, t, error):
+            if error is not None:
+                return [f'Error "{decode_error(error).message}"']
+            if not rows:
+                return ["Constant <empty>"]
+            lines = ["Constant"]
+            for datums, diff in rows[:20]:
+                row = ", ".join(print_literal(d, c.scalar) for d, c in zip(datums, t.columns))
+                lines.append(f"- ({row})" if diff == 1 else f"- (({row}) x {diff})")
+            if len(rows) > 20:
+                lines.append(f"... ({len(rows)} rows)")
+            return lines
+        case r.Get(id, _):
+            return [f"Get l{id}" if isinstance(id, int) else f"Get {names(id)}"]
+        case r.Project(_, outputs):
+            return [f"Project ({_refs(outputs)})"]
+        case r.Map(_, scalars):
+            return [f"Map ({', '.join(map(print_scalar, scalars))})"]
+        case r.FlatMap(_, func, exprs):
+            return [f"FlatMap {func.func.partition('<')[0]}({', '.join(map(print_scalar, exprs))})"]
+        case r.Filter(_, predicates):
+            return [f"Filter {' AND '.join(map(print_scalar, predicates))}"]
+        case r.Join():
+            return _join_line(node)
+        case r.Reduce(_, group_key, aggregates):
+            if not aggregates:
+                return [f"Distinct project={_list(group_key)}" + (" monotonic" if node.monotonic else "")]
+            text = "Reduce"
+            if group_key:
+                text += f" group_by={_list(group_key)}"
+            text += f" aggregates=[{', '.join(map(print_aggregate, aggregates))}]"
+            if node.monotonic:
+                text += " monotonic"
+            if node.expected_group_size is not None:
+                text += f" exp_group_size={node.expected_group_size}"
+            return [text]
+        case r.TopK(_, group_key, order_by, limit, offset):
+            text = "TopK"
+            if group_key:
+                text += f" group_by=[{_refs(group_key)}]"
+            if order_by:
+                text += f" order_by=[{', '.join(map(print_order, order_by))}]"
+            if limit is not None:
+                text += f" limit={print_scalar(limit)}"
+            if offset:
+                text += f" offset={offset}"
+            if node.monotonic:
+                text += " monotonic"
+            if node.expected_group_size is not None:
+                text += f" exp_group_size={node.expected_group_size}"
+            return [text]
+        case r.Window(_, partition_by, order_by, calls):
+            text = "Window"
+            if partition_by:
+                text += f" partition_by=[{_refs(partition_by)}]"
+            if order_by:
+                text += f" order_by=[{', '.join(map(print_order, order_by))}]"
+            return [text + f" functions=[{', '.join(map(print_window_call, calls))}]"]
+        case r.Negate():
+            return ["Negate"]
+        case r.Threshold():
+            return ["Threshold"]
+        case r.Union():
+            return ["Union"]
+        case r.ArrangeBy(_, keys):
+            return [f"ArrangeBy keys=[{', '.join(map(_list, keys))}]"]
+    raise AssertionError(node)
+
+
+def _join_line(node: r.Join) -> list[str]:
+    impl = node.implementation
+    text = "CrossJoin"
+    if node.equivalences:
+        classes = [" = ".join(map(print_scalar, c)) for c in node.equivalences]
+        text = f"Join on=({' AND '.join(classes)})"
+    match impl:
+        case None:
+            return [text]
+        case r.Differential(start, order):
+            path = " » ".join([f"%{start}", *(f"%{i}{_list(k)}" for i, k in order)])
+            return [f"{text} type=differential", f"implementation {path}"]
+        case r.DeltaQuery(paths):
+            lines = [f"{text} type=delta", "implementation"]
+            for i, p in enumerate(paths):
+                lines.append("  " + " » ".join([f"%{i}", *(f"%{j}{_list(k)}" for j, k in p)]))
+            return lines
+        case r.IndexedFilter():
+            return [f"{text} type=indexed_filter"]
+    raise AssertionError(impl)
