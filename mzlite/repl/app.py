@@ -15,6 +15,7 @@ from mzlite.repl.batch import run_stream
 from mzlite.repl.completion import NamesCache, SqlCompleter, reader_for
 from mzlite.repl.highlight import STYLE
 from mzlite.repl.live import LiveSubscribe
+from mzlite.repl.messages import connection_error
 from mzlite.repl.prompt import BARE_COMMANDS, Prompt
 from mzlite.repl.registry import Quit
 from mzlite.repl.script import Script
@@ -53,7 +54,7 @@ class Repl:
         try:
             self.shell.connect()
         except psycopg.Error as error:
-            out.message(f"mzlite: error: {str(error).strip()}")
+            out.message(f"mzlite: error: {connection_error(error)}")
             return 2
         self.names.refresh()
         if banner:
@@ -97,5 +98,5 @@ class Repl:
     def _database(self) -> str:
         client = self.shell.client
         if not client.is_connected:
-            return "(lost)"
-        return client.parameter("database") or client.conn.info.dbname
+            return "!"
+        return f"{client.parameter('database') or client.conn.info.dbname}="

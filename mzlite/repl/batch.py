@@ -12,6 +12,7 @@ from typing import TextIO
 
 import psycopg
 
+from mzlite.repl.messages import connection_error
 from mzlite.repl.registry import Quit
 from mzlite.repl.script import Script
 from mzlite.repl.settings import Settings
@@ -89,7 +90,7 @@ def _guarded(shell: Shell, run: Callable[[], bool]) -> int:
     try:
         shell.connect()
     except psycopg.Error as error:
-        shell.output.message(f"mzlite: error: {str(error).strip()}")
+        shell.output.message(f"mzlite: error: {connection_error(error)}")
         return NO_CONNECTION
     try:
         return OK if run() else FAILED

@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mzlite.repl.copying import parse_copy, read_source
 from mzlite.repl.interrupts import cancel_on_interrupt
+from mzlite.repl.messages import connection_error
 from mzlite.repl.registry import Call, CommandError, Quit, command
 from mzlite.repl.script import Script
 from mzlite.repl.settings import FORMATS, Settings, parse_bool
@@ -234,7 +235,7 @@ def connect(call: Call) -> None:
     try:
         shell.connect()
     except psycopg.Error as error:
-        shell.output.message(str(error).strip())
+        shell.output.message(connection_error(error))
         shell.client.dsn = before
         shell.connect()
         raise CommandError("Previous connection kept.") from None

@@ -6,7 +6,9 @@ being waited for, so the conversation stays in step and the person reads the ser
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +34,8 @@ def cancel_on_interrupt(client: Cancellable) -> Iterator[None]:
     def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
         nonlocal presses
         presses += 1
+        if sys.stderr.isatty():
+            os.write(2, b"\n")  # the terminal has echoed ^C; not through sys.stderr, which may be in mid-write
         # On a thread of its own: the request opens a second connection, and a signal handler must not wait.
         act = client.cancel if presses <= PATIENCE else client.sever
         threading.Thread(target=act, name="cancel", daemon=True).start()

@@ -25,6 +25,14 @@ def format_error(error: psycopg.Error, sql: str = "", verbosity: str = "default"
     return format_diagnostic(error.diag, sql, verbosity)
 
 
+def connection_error(error: psycopg.Error) -> str:
+    """What libpq says, without the driver's account of what it was doing."""
+    text = str(error).strip()
+    for prefix in ("connection failed: ", "consuming input failed: ", "sending query failed: "):
+        text = text.removeprefix(prefix)
+    return text
+
+
 def format_diagnostic(diag: psycopg.errors.Diagnostic, sql: str = "", verbosity: str = "default") -> str:
     """An error or notice. `verbosity` is psql's: default, terse, verbose or sqlstate."""
     severity = diag.severity or "ERROR"

@@ -30,7 +30,7 @@ BARE_COMMANDS = {"quit": "\\q", "exit": "\\q", "help": "\\?"}
 
 
 class Prompt:
-    """Reads what a person types; `database` and `transaction_mark` are asked each time the prompt is drawn."""
+    """Reads what a person types; `database` (`materialize=`) and `transaction_mark` are asked for each time it is drawn."""
 
     def __init__(
         self,
@@ -80,14 +80,14 @@ class Prompt:
     def _message(self) -> StyleAndTextTuples:
         mark = self._transaction_mark()
         style = {"": "class:prompt", "*": "class:prompt.transaction"}.get(mark, "class:prompt.failed")
-        return [(style, f"{self._database()}={mark}> ")]
+        return [(style, f"{self._database()}{mark}> ")]
 
     def _continuation(self, width: int, line_number: int, is_soft_wrap: int) -> StyleAndTextTuples:
         if is_soft_wrap:
             return [("", " " * width)]
         lexer = Lexer()
         lexer.feed("\n".join(get_app().current_buffer.document.lines[:line_number]) + "\n")
-        return [("class:prompt.continuation", f"{self._database()}{lexer.inside.mark}> ".rjust(width))]
+        return [("class:prompt.continuation", f"{self._database().rstrip('=')}{lexer.inside.mark}> ".rjust(width))]
 
 
 def open_history(path: Path | None) -> History:

@@ -21,7 +21,7 @@ from mzlite.repl import copying
 from mzlite.repl.catalog import Catalog, open_catalog
 from mzlite.repl.client import Client, Result, Table
 from mzlite.repl.interrupts import cancel_on_interrupt
-from mzlite.repl.messages import format_diagnostic, format_error
+from mzlite.repl.messages import connection_error, format_diagnostic, format_error
 from mzlite.repl.output import Output
 from mzlite.repl.registry import Quit
 from mzlite.repl.script import Meta, Script, Statement
@@ -34,6 +34,10 @@ from mzlite.repl.tokens import leading_words
 _CHANGES_NAMES = frozenset(
     {"CREATE", "DROP", "ALTER", "SET", "RESET", "COMMIT", "END", "ROLLBACK", "DISCARD", "COMMENT"}
 )
+
+
+class NotConnected(psycopg.OperationalError):
+    """The server was lost, and an attempt to reach it has failed just now."""
 
 
 class Shell:
@@ -67,10 +71,14 @@ class Shell:
         return self._catalog
 
     def require_connection(self) -> None:
-        """Connects again if the server was lost earlier; raises psycopg.OperationalError."""
-        if not self.client.is_connected:
+        """Connects again if the server was lost earlier; raises NotConnected."""
+        if self.client.is_connected:
+            return
+        try:
             self.connect()
-            self.output.message("Connected again.")
+        except psycopg.Error as error:
+            raise NotConnected(connection_error(error)) from None
+        self.output.message("Connected again.")
 
     # Running
 
@@ -190,9 +198,12 @@ class Shell:
 
     def report(self, error: psycopg.Error, sql: str = "") -> None:
         """Prints an error, and connects again when it came with the loss of the connection."""
+        if isinstance(error, NotConnected):
+            self.output.message(f"{connection_error(error)}\nThe next statement tries to connect again; \\q quits.")
+            return
         lost = isinstance(error, psycopg.OperationalError) and not self.client.is_connected
         if error.diag.message_primary is None and lost:
-            self.output.message(str(error).strip().partition("\n")[0])
+            self.output.message(connection_error(error).partition("\n")[0])
         else:
             self.output.message(format_error(error, sql, self.settings.verbosity))
         if lost:
@@ -203,8 +214,8 @@ class Shell:
         try:
             self.connect()
         except psycopg.Error as error:
-            self.output.message(f"{prefix}Failed.\n{str(error).strip()}")
-            self.output.message("The next statement tries to connect again; \\q quits.")
+            self.output.message(f"{prefix}Failed.")
+            self.report(NotConnected(connection_error(error)))
         else:
             self.output.message(f"{prefix}Succeeded. Session settings and open transactions are gone.")
 
