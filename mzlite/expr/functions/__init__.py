@@ -1,10 +1,17 @@
 """Scalar functions and operators: one registry, one module per family.
 
-    registry      FunctionEntry, FUNCTIONS (by id), by_name, bind
-    polymorphic   anyelement and friends;  type_ids: types as text inside ids
-    families      each module registers its overloads on import
+registry      FunctionEntry, FUNCTIONS (by id), by_name, bind
+polymorphic   anyelement and friends;  type_ids: types as text inside ids
+families      each module registers its overloads on import
 """
 
 from mzlite.expr.functions.registry import FUNCTIONS, FunctionEntry, bind, by_name
 
-__all__ = ["FUNCTIONS", "FunctionEntry", "bind", "by_name"]
+from mzlite.expr.functions import (  # isort: skip
+    arithmetic,
+    boolean,
+    comparison,
+    number_casts,
+)
+
+__all__ = ["FUNCTIONS", "FunctionEntry", "arithmetic", "bind", "boolean", "by_name", "comparison", "number_casts"]
