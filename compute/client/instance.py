@@ -23,6 +23,7 @@ from compute.protocol.command import (
     ComputeCommand,
     CreateDataflow,
     CreateInstance,
+    IndexTarget,
     InitializationComplete,
     Peek,
     Schedule,
@@ -40,6 +41,7 @@ from compute.protocol.response import (
     SubscribeBatch,
     SubscribeDropped,
 )
+from mzlite.repr.encode import decode_updates, encode_updates
 from mzlite.repr.errors import SqlError, encode_error
 from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId, is_transient
 from mzlite.repr.timestamp import Frontier, frontier_le, join
@@ -207,7 +209,6 @@ class Instance:
             raise ReplicaMissing(target)
         as_of = dataflow.as_of
         inputs = (*dataflow.source_imports, *dataflow.index_imports)
-        controller = self._controller
         exports = dataflow.export_ids()
         assert exports, f"dataflow {dataflow.name} exports nothing"
         for id in exports:
@@ -248,9 +249,7 @@ class Instance:
                 if replica.connected:
                     collection.hold_for_replica(replica.id)
                     collection.awaiting.add(replica.id)
-        controller_order = [CreateDataflow(dataflow)]
-        for command in controller_order:
-            self._send(command)
+        self._send(CreateDataflow(dataflow))
         for id in exports:
             self._unscheduled[id] = None
             self._schedule_if_ready(id)
@@ -348,7 +347,7 @@ class Instance:
     def peek(self, command: Peek, target: ReplicaId | None, hold: ReadHold) -> asyncio.Future[PeekResponse]:
         if target is not None and target not in self.replicas:
             raise ReplicaMissing(target)
-        if isinstance(command.target.id, str) and command.target.id not in self.collections and not _is_persist(command):
+        if isinstance(command.target, IndexTarget) and command.target.id not in self.collections:
             raise CollectionMissing(command.target.id)
         uuid = command.uuid
         assert uuid not in self.peeks, f"peek {uuid} exists"
@@ -436,26 +435,18 @@ class Instance:
         if isinstance(response, SubscribeDropped):
             self._write_frontier(replica, collection, None)
             return
-        batch = trim(response, collection.upper if collection.upper != collection.as_of else None)
-        frontier_before = collection.upper
+        batch = trim(response, collection.upper)
         if batch is not None and collection.subscribe_callback is not None:
-            if batch.upper is None or batch.error is not None or not frontier_le(batch.upper, frontier_before):
-                collection.subscribe_callback(batch)
+            collection.subscribe_callback(batch)
         self._write_frontier(replica, collection, response.upper)
 
 
 def trim(batch: SubscribeBatch, seen: Frontier) -> SubscribeBatch | None:
-    """What of a batch is news to a client that has seen everything before `seen` (None: nothing yet)."""
+    """What of a batch is news to a client that has seen everything before `seen` (None: it has seen all there is)."""
+    if frontier_le(batch.upper, seen) and batch.error is None:
+        return None
     if seen is None or batch.lower is None or batch.lower >= seen or batch.updates is None:
         return batch
-    if frontier_le(batch.upper, seen) and batch.upper is not None:
-        return None
-    from mzlite.repr.encode import decode_updates, encode_updates
-
     updates = decode_updates(batch.updates)
     fresh = updates.filter(updates.time >= seen)
     return SubscribeBatch(batch.id, seen, batch.upper, encode_updates(fresh), batch.error)
-
-
-def _is_persist(command: Peek) -> bool:
-    return not hasattr(command.target, "__index_target__") and type(command.target).__name__ == "PersistTarget"

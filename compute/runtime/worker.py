@@ -1,0 +1,511 @@
+"""Worker: one worker of one runtime as a state machine. It does no I/O and has no threads: `process` feeds it.
+
+    handle(command)     in stream order; builds, drops, moves holds, starts peeks
+    step()              one slice: a walking peek, else an up-to-date dataflow with news, else a hydrating one, else merging
+    outbox              responses to send
+
+Dataflows that are up to date go before those that hydrate, so fresh data stays fresh while a big view builds.
+What a runtime renders follows from its role (`placement.renders`); the rest of the stream concerns *peers*: collections
+of the other runtime, which an interactive worker reads through its registry and a maintenance worker never needs to know
+beyond their names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compute.client.placement import Role, answers_peeks, renders
+from compute.plan.description import DataflowDescription, MaterializedViewSink
+from compute.protocol.command import (
+    AllowCompaction,
+    AllowWrites,
+    CancelPeek,
+    ComputeCommand,
+    CreateDataflow,
+    CreateInstance,
+    Hello,
+    IndexTarget,
+    InitializationComplete,
+    Peek,
+    Schedule,
+    UpdateConfiguration,
+)
+from compute.protocol.history import ComputeCommandHistory
+from compute.protocol.response import ComputeResponse, PeekRows, Status, SubscribeBatch, SubscribeDropped
+from compute.render.context import RenderContext
+from compute.render.dataflow import Dataflow
+from compute.runtime import logging, reconcile
+from compute.runtime.events import EventLog
+from compute.runtime.hosted import HostedDataflow, dropped
+from compute.runtime.mv_sink import MaterializedViewWriter
+from compute.runtime.peeks import IndexRead, Peeks
+from compute.runtime.shard_read import ShardRead, owner_of
+from compute.runtime.rounds import Rounds, WorkerExchange
+from compute.runtime.storage_link import StorageLink
+from compute.shared.publisher import Publisher
+from compute.shared.registry import Registry
+from compute.trace.arrangement import Arrangement, TraceSource
+from compute.trace.layout import KeyLayout
+from mzlite.repr.errors import SqlError, encode_error
+from mzlite.repr.ids import GlobalId
+from mzlite.repr.timestamp import Frontier, Timestamp
+from mzlite.repr.updates import Updates
+
+MAINTAIN_BUDGET_S = 0.005
+
+
+class Worker:
+    """role, worker (ordinal), workers (of this runtime). publisher: maintenance only. registry: interactive only.
+
+    Invariants:
+    1. an id is hosted here, or a peer, or unknown; never two of these.
+    2. `incarnation` counts CreateDataflow commands and is equal on every worker of both runtimes at a stream position.
+    3. after a new Hello no response concerns the old connection.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        worker: int,
+        workers: int,
+        *,
+        storage: StorageLink,
+        exchange: WorkerExchange | None = None,
+        publisher: Publisher | None = None,
+        registry: Registry | None = None,
+        now_ms: Callable[[], Timestamp],
+    ) -> None:
+        assert (publisher is not None) == (role is Role.MAINTENANCE), role
+        assert (registry is not None) == (role is Role.INTERACTIVE), role
+        self.role = role
+        self.worker = worker
+        self.workers = workers
+        self.storage = storage
+        self.publisher = publisher
+        self.registry = registry
+        self.now_ms = now_ms
+        self.outbox: list[ComputeResponse] = []
+        self.events = EventLog()
+        self.peeks = Peeks(self._emit, self.events)
+        self.parameters: dict[str, Any] = {}
+        self._rounds = Rounds(worker, exchange) if exchange is not None and workers > 1 else None
+        self._hosted: dict[GlobalId, HostedDataflow] = {}
+        self._dataflows: dict[int, HostedDataflow] = {}
+        self._peers: dict[GlobalId, DataflowDescription | None] = {}
+        self._importers: dict[GlobalId, set[HostedDataflow]] = {}
+        self._writers: dict[GlobalId, MaterializedViewWriter] = {}
+        self._logging: logging.Logging | None = None
+        self._hot: deque[HostedDataflow] = deque()
+        self._cold: deque[HostedDataflow] = deque()
+        self._queued: set[HostedDataflow] = set()
+        self._idle: deque[HostedDataflow] = deque()
+        self._idle_set: set[HostedDataflow] = set()
+        self._nonce: str | None = None
+        self._collecting: list[ComputeCommand] | None = None
+        self._history = ComputeCommandHistory()
+        self._incarnation = 0
+        self._seen_registry = 0
+
+    # -- commands
+
+    def handle(self, command: ComputeCommand) -> None:
+        """Process one command, or keep it until the new connection's state is complete."""
+        if isinstance(command, Hello):
+            if self._nonce is not None and command.nonce != self._nonce:
+                self._collecting = []
+            self._nonce = command.nonce
+            return
+        if self._collecting is not None:
+            self._collecting.append(command)
+            if isinstance(command, InitializationComplete):
+                collected, self._collecting = self._collecting, None
+                self._reconcile(collected)
+            return
+        self._apply(command)
+
+    def _apply(self, command: ComputeCommand) -> None:
+        if isinstance(command, (Peek, CancelPeek)):
+            if isinstance(command, Peek):
+                self._peek(command)
+            else:
+                self.peeks.cancel(command.uuid)
+            return
+        self._history.push(command)
+        match command:
+            case CreateInstance():
+                self._create_instance(command)
+            case CreateDataflow(dataflow):
+                self._create_dataflow(dataflow)
+            case Schedule(id):
+                self._schedule(id)
+            case AllowWrites(id):
+                writer = self._writers.get(id)
+                if writer is not None:
+                    writer.allow_writes()
+            case AllowCompaction(id, frontier):
+                self._allow_compaction(id, frontier, report=True)
+            case UpdateConfiguration(parameters):
+                self.parameters.update(parameters)
+                if "report_gauges" in parameters:
+                    self._emit(Status("gauges", logging.encode_gauges(self)))
+            case InitializationComplete() | Hello():
+                pass
+
+    def _create_instance(self, command: CreateInstance) -> None:
+        self.parameters.update(command.config)
+        if self.role is Role.INTERACTIVE:
+            assert self.registry is not None
+            for variant, id in command.logs.items():
+                self._peers[id] = None
+                self.registry.declare_peer(id, 0, logging.layout_of(variant), 0)
+        elif command.logs:
+            self._logging = logging.Logging(self, command.logs, command.logging_interval_ms)
+            for id, arrangement in self._logging.arrangements.items():
+                self._peers[id] = None
+                if self.publisher is not None:
+                    self.publisher.register(id, 0, arrangement, 0)
+                    self.publisher.publish(id, 0)
+
+    def _create_dataflow(self, description: DataflowDescription) -> None:
+        self._incarnation += 1
+        incarnation = self._incarnation
+        if not renders(self.role, description.cls):
+            for id in description.export_ids():
+                self._peers[id] = description
+            if self.registry is not None:
+                self.registry.position = incarnation
+                for id, export in description.index_exports.items():
+                    layout = KeyLayout(export.desc.key, export.typ.arity)
+                    self.registry.declare_peer(id, incarnation, layout, description.as_of)
+            return
+        if self.registry is not None:
+            self.registry.position = incarnation
+        hosted = HostedDataflow(description, incarnation)
+        self._dataflows[incarnation] = hosted
+        for id in description.export_ids():
+            assert id not in self._hosted and id not in self._peers, f"export {id} exists"
+            self._hosted[id] = hosted
+        for id in description.index_imports:
+            self._importers.setdefault(id, set()).add(hosted)
+        self.events.dataflow_created(incarnation, hosted)
+        for id, sink in description.sink_exports.items():
+            if isinstance(sink.connection, MaterializedViewSink):
+                self._writers[id] = MaterializedViewWriter(
+                    sink.connection.shard, description.as_of, self.storage, lambda: self._wake(hosted)
+                )
+        context = RenderContext(
+            worker=self.worker,
+            workers=self.workers,
+            trace=lambda id, desc: self._import(id, description.as_of),
+            subscribe=self._subscribe_batch,
+            append=self._append,
+            exchange=self._rounds.open(incarnation) if self._rounds is not None else None,
+        )
+        try:
+            hosted.dataflow = Dataflow(description, context)
+        except SqlError as error:
+            hosted.error = error
+        self._emit(Status("rendered", logging.encode_rendered(self.role, self.worker, description)))
+        if hosted.dataflow is not None and self.publisher is not None:
+            for id in description.index_exports:
+                source = hosted.dataflow.exports[id].source
+                assert isinstance(source, Arrangement), source
+                self.publisher.register(id, incarnation, source, description.as_of)
+        self.outbox.extend(hosted.reports())
+
+    def _import(self, id: GlobalId, as_of: Timestamp) -> TraceSource:
+        """The trace behind an import. A peer's is its publication point, whether published yet or not."""
+        source = self._source(id)
+        if source is None:
+            raise AssertionError(f"import of unknown index {id}")
+        assert source.since <= as_of, f"import of {id} at {as_of}, but its since is {source.since}"
+        return source
+
+    def _source(self, id: GlobalId) -> TraceSource | None:
+        hosted = self._hosted.get(id)
+        if hosted is not None:
+            return hosted.dataflow.exports[id].source if hosted.dataflow is not None else None
+        if self._logging is not None and id in self._logging.arrangements:
+            return self._logging.arrangements[id]
+        return self.registry.peer(id) if self.registry is not None else None
+
+    def _schedule(self, id: GlobalId) -> None:
+        hosted = self._hosted.get(id)
+        if hosted is None:
+            self._expect_peer(id, "Schedule")
+            return
+        hosted.unscheduled.discard(id)
+        if hosted.unscheduled or hosted.started:
+            return
+        hosted.started = True
+        description = hosted.description
+        dataflow = hosted.dataflow
+        if dataflow is None:
+            self._fail(hosted)
+            return
+        for import_id, source in description.source_imports.items():
+            input = dataflow.inputs[import_id]
+
+            def push(parts: Sequence[Updates], upper: Frontier, input: Any = input) -> None:
+                for part in parts:
+                    input.push(part, input.upper)
+                input.push(None, upper)
+                self._wake(hosted)
+
+            hosted.readers[import_id] = self.storage.open(source.shard, description.as_of, push)
+        for sink in description.sink_exports:
+            if sink in self._writers:
+                self._writers[sink].start()
+        if self.publisher is not None:
+            for index in description.index_exports:
+                self.publisher.publish(index, hosted.incarnation)
+        self._wake(hosted)
+
+    def _fail(self, hosted: HostedDataflow) -> None:
+        """A plan that cannot be rendered: its subscribers are told now, its peeks when they come."""
+        assert hosted.error is not None
+        for id in hosted.description.sink_exports:
+            if hosted.is_subscribe(id):
+                error = encode_error(hosted.error)
+                self._emit(SubscribeBatch(id, hosted.description.as_of, None, None, error))
+
+    def _allow_compaction(self, id: GlobalId, frontier: Frontier, *, report: bool) -> None:
+        hosted = self._hosted.get(id)
+        if hosted is None:
+            if self._logging is not None and id in self._logging.arrangements:
+                self._logging.allow_compaction(id, frontier)
+                return
+            self._expect_peer(id, "AllowCompaction")
+            if self.registry is not None:
+                self.registry.allow_compaction(id, frontier)
+            if frontier is None:
+                self._peers.pop(id, None)
+            return
+        if frontier is None:
+            self._drop_export(hosted, id, report)
+            return
+        hosted.compaction[id] = frontier
+        if id in hosted.description.index_exports and hosted.dataflow is not None:
+            hosted.dataflow.exports[id].allow_compaction(frontier)
+            if self.publisher is not None:
+                self.publisher.allowed(id, hosted.incarnation, frontier)
+                self._changed(hosted)
+
+    def _drop_export(self, hosted: HostedDataflow, id: GlobalId, report: bool) -> None:
+        del self._hosted[id]
+        hosted.live.discard(id)
+        if self.publisher is not None and id in hosted.description.index_exports:
+            self.publisher.unregister(id, hosted.incarnation)
+        writer = self._writers.pop(id, None)
+        if writer is not None:
+            writer.stop()
+        self.events.export_dropped(id)
+        if report:
+            if hosted.is_subscribe(id):
+                frontier = hosted.dataflow.frontier if hosted.dataflow is not None else None
+                self._emit(SubscribeDropped(id, frontier))
+            else:
+                self._emit(dropped(id))
+        if hosted.live:
+            if hosted.dataflow is not None and id in hosted.description.index_exports:
+                hosted.dataflow.exports[id].allow_compaction(None)
+            return
+        for reader in hosted.readers.values():
+            self.storage.close(reader)
+        hosted.readers.clear()
+        for import_id in hosted.imports:
+            importers = self._importers.get(import_id)
+            if importers is not None:
+                importers.discard(hosted)
+                if not importers:
+                    del self._importers[import_id]
+        if hosted.dataflow is not None:
+            hosted.dataflow.drop()
+        if self._rounds is not None:
+            self._rounds.close(hosted.incarnation)
+        del self._dataflows[hosted.incarnation]
+        self._queued.discard(hosted)
+        self.events.dataflow_dropped(hosted.incarnation)
+
+    def _expect_peer(self, id: GlobalId, command: str) -> None:
+        """Soft panic: a command about an id that is neither hosted nor a peer is a bug of the controller."""
+        if id not in self._peers:
+            message = f"{self.role.value} worker {self.worker}: {command} for unknown collection {id}"
+            self._emit(Status("protocol_violation", message.encode()))
+            print(message, file=sys.stderr, flush=True)
+
+    # -- reconnection
+
+    def _reconcile(self, collected: list[ComputeCommand]) -> None:
+        self.peeks.discard()
+        self.outbox.clear()
+        plan = reconcile.reconcile(self._history, collected)
+        for id in plan.drop:
+            self._allow_compaction(id, None, report=False)
+        self._history = ComputeCommandHistory(CreateDataflow(d) for d in plan.kept)
+        for command in plan.commands:
+            self._apply(command)
+        for hosted in self._dataflows.values():
+            hosted.reset_reports()
+            self.outbox.extend(hosted.reports())
+
+    # -- peeks
+
+    def _peek(self, command: Peek) -> None:
+        assert answers_peeks(self.role), command
+        if not isinstance(command.target, IndexTarget):
+            if owner_of(command.uuid, self.workers) == self.worker:
+                self.peeks.add(command, ShardRead(command, command.target.shard, self.storage, self.peeks.wake))
+            else:
+                self._emit(PeekRows(command.uuid, b""))
+            return
+        id = command.target.id
+        hosted = self._hosted.get(id)
+        if hosted is not None and hosted.error is not None:
+            self.peeks.fail(command, hosted.error)
+            return
+        source = self._source(id)
+        if source is None:
+            self.peeks.fail(command, SqlError("XX000", f"collection {id} does not exist"))
+            return
+        self.peeks.add(command, IndexRead(source))
+
+    # -- hooks of the dataflows
+
+    def _subscribe_batch(
+        self, id: GlobalId, lower: Timestamp, upper: Frontier, updates: bytes | None, error: bytes | None
+    ) -> None:
+        if id in self._hosted:
+            self._emit(SubscribeBatch(id, lower, upper, updates, error))
+
+    def _append(
+        self, id: GlobalId, shard: str, lower: Timestamp, upper: Frontier, updates: Updates | None, errs: Updates | None
+    ) -> None:
+        writer = self._writers.get(id)
+        if writer is not None:
+            writer.push(updates, errs, upper)
+
+    # -- running
+
+    def registry_moved(self) -> None:
+        """The publisher said something: parked reads and imports may go on."""
+        self.peeks.wake()
+        for id, importers in self._importers.items():
+            if id in self._peers:
+                for hosted in importers:
+                    self._wake(hosted)
+
+    def _wake(self, hosted: HostedDataflow) -> None:
+        """Something about the dataflow's inputs moved."""
+        if not hosted.started or not hosted.live or hosted.dataflow is None or hosted in self._queued:
+            return
+        self._queued.add(hosted)
+        (self._hot if hosted.hydrated else self._cold).append(hosted)
+
+    def step(self) -> bool:
+        """Run one slice. False when there is nothing to do until something arrives."""
+        ran = self.peeks.step()
+        if self._rounds is not None:
+            self._rounds.poll(self._dataflows, self._wake)
+        hosted = self._next()
+        if hosted is not None:
+            more = hosted.step()
+            self._after_step(hosted)
+            if hosted.live:
+                if more:
+                    self._wake(hosted)
+                elif hosted not in self._idle_set:
+                    self._idle_set.add(hosted)
+                    self._idle.append(hosted)
+            return True
+        if ran:
+            return True
+        return self._maintain()
+
+    def _next(self) -> HostedDataflow | None:
+        for queue in (self._hot, self._cold):
+            while queue:
+                hosted = queue.popleft()
+                if hosted in self._queued:
+                    self._queued.discard(hosted)
+                    if hosted.live:
+                        return hosted
+        return None
+
+    def _after_step(self, hosted: HostedDataflow) -> None:
+        elapsed_ns = hosted.newly_hydrated()
+        if elapsed_ns is not None:
+            for id in hosted.live:
+                self.events.hydrated(id, elapsed_ns)
+        self._changed(hosted)
+        reports = hosted.reports()
+        if reports:
+            self.outbox.extend(reports)
+            for report in reports:
+                self.events.frontier(report.id, report.write)
+                for importer in self._importers.get(report.id, ()):
+                    self._wake(importer)
+            if self.role is not Role.MAINTENANCE:
+                self.peeks.wake()
+
+    def _changed(self, hosted: HostedDataflow) -> None:
+        """Mirror the dataflow's own arrangements to the reader."""
+        if self.publisher is not None and hosted.dataflow is not None:
+            for id in hosted.description.index_exports:
+                source = hosted.dataflow.exports[id].source
+                assert isinstance(source, Arrangement), source
+                self.publisher.changed(source)
+
+    def _maintain(self) -> bool:
+        """Nothing urgent: finish merges of the dataflow that ran last. True: there is more."""
+        while self._idle:
+            hosted = self._idle.popleft()
+            self._idle_set.discard(hosted)
+            if not hosted.live or hosted.dataflow is None:
+                continue
+            more = hosted.dataflow.maintain(MAINTAIN_BUDGET_S)
+            self._changed(hosted)
+            if more:
+                self._idle_set.add(hosted)
+                self._idle.append(hosted)
+            return True
+        return False
+
+    def tick(self) -> None:
+        """Called once per logging interval."""
+        if self._logging is not None:
+            self._logging.tick()
+            if self.role is not Role.MAINTENANCE:
+                self.peeks.wake()
+
+    @property
+    def logging_interval_s(self) -> float | None:
+        return self._logging.interval_ms / 1000 if self._logging is not None else None
+
+    def _emit(self, response: ComputeResponse) -> None:
+        self.outbox.append(response)
+
+    def take_outbox(self) -> list[ComputeResponse]:
+        """Responses to send, and what the registry or publisher have to say goes out with them."""
+        if self.publisher is not None:
+            self.publisher.flush()
+        if self.registry is not None:
+            self.registry.flush()
+        outbox, self.outbox = self.outbox, []
+        return outbox
+
+    def leftovers(self) -> dict[str, int]:
+        """What is alive, for leak checks."""
+        return {
+            "dataflows": len(self._dataflows),
+            "exports": len(self._hosted),
+            "peers": len(self._peers),
+            "peeks": len(self.peeks),
+            "importers": len(self._importers),
+            "writers": len(self._writers),
+        }
+
+
