@@ -14,9 +14,10 @@ import numpy as np
 from adapter.transform.context import Context
 from mzlite.expr import relation as r
 from mzlite.expr.eval import eval_scalar, fold
-from mzlite.expr.scalar import Literal, Scalar, Unmaterializable, walk
+from mzlite.expr.nulls import is_literal_true
+from mzlite.expr.scalar import Literal, Ref, Scalar, Unmaterializable, walk
 from mzlite.repr.column import Column
-from mzlite.repr.datum import column_from_literals, column_to_literals
+from mzlite.repr.datum import column_from_literals, column_to_datums, encode_datum
 from mzlite.repr.types import RelationType
 
 MAX_ROWS = 10_000
@@ -69,8 +70,8 @@ def _fold(node: r.Mir, context: Context) -> r.Mir:
             return r.Constant((), context.types.typ(node), k.error)
     match node:
         case r.Filter(input, predicates):
-            kept = tuple(p for p in predicates if not (isinstance(p, Literal) and p.value is not None and _true(p)))
-            if any(isinstance(p, Literal) and p.error is None and not _true(p) for p in kept):
+            kept = tuple(p for p in predicates if not is_literal_true(p))
+            if any(isinstance(p, Literal) and p.error is None for p in kept):
                 return _empty(node, context)
             if not kept:
                 return input
@@ -97,7 +98,9 @@ def _fold(node: r.Mir, context: Context) -> r.Mir:
             input
         ):
             return _empty(node, context)
-        case r.TopK(_, _, _, limit, _) if isinstance(limit, Literal) and limit.value == b"\0" * 8:
+        case r.TopK(_, _, _, limit, _) if (
+            isinstance(limit, Literal) and limit.value is not None and not any(limit.value)
+        ):
             return _empty(node, context)
         case r.Let(_, value, _) if isinstance(value, r.Constant) and len(value.rows) <= 1:
             return _inline(node)
@@ -110,14 +113,8 @@ def _inline(let: r.Let) -> r.Mir:
 
 
 def _is_identity(reduce: r.Reduce) -> bool:
-    from mzlite.expr.scalar import Ref
-
     assert isinstance(reduce.input, r.Constant)
     return reduce.group_key == tuple(Ref(i) for i in range(len(reduce.input.typ.columns)))
-
-
-def _true(p: Literal) -> bool:
-    return p.value is not None and p.value != b"\0"
 
 
 def _foldable(scalars: Sequence[Scalar]) -> bool:
@@ -153,10 +150,13 @@ def _map_constant(c: r.Constant, scalars: Sequence[Scalar], typ: RelationType) -
     for s in scalars:
         result = eval_scalar(s, columns, n)
         if result.errors is not None:
-            return r.Constant((), typ, result.errors.first())
+            return r.Constant((), typ, result.errors[1][0])
         columns.append(result.column)
     first = len(c.typ.columns)
-    new = [column_to_literals(t.scalar, col) for t, col in zip(typ.columns[first:], columns[first:])]
+    new = [
+        [None if d is None else encode_datum(t.scalar, d) for d in column_to_datums(t.scalar, col)]
+        for t, col in zip(typ.columns[first:], columns[first:])
+    ]
     return r.Constant(tuple((row + extra, diff) for (row, diff), extra in zip(c.rows, zip(*new))), typ)
 
 

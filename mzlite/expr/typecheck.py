@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Ref, Scalar, support
+from mzlite.expr.aggregates import AGGREGATES
+from mzlite.expr.nulls import rejects_null
+from mzlite.expr.scalar import Aggregate, Literal, Ref, Scalar, support
 from mzlite.expr.typing import scalar_type
+from mzlite.repr.datum import decode_datum
 from mzlite.repr.types import ColumnType, RelationType
 
 MAX_KEYS = 8  # keys multiply under joins; a handful is enough for every rule that asks
@@ -92,20 +95,16 @@ def _derive(node: r.Mir, kids: Sequence[RelationType]) -> RelationType:
         case r.Join():
             return _joined(node, kids)
         case r.Reduce(_, group_key, aggregates):
-            from mzlite.expr.aggregates import aggregate_type
-
             inputs = kids[0].columns
             columns = [scalar_type(k, inputs) for k in group_key]
-            columns += [aggregate_type(a, inputs) for a in aggregates]
+            columns += [_aggregate_type(a, inputs) for a in aggregates]
             keys = [list(range(len(group_key)))]
             position = {k.column: i for i, k in enumerate(group_key) if isinstance(k, Ref)}
             keys += [[position[c] for c in k] for k in kids[0].keys if all(c in position for c in k)]
             return RelationType(tuple(columns), normalize_keys(keys))
         case r.TopK(_, group_key, _, limit, _):
-            from mzlite.expr.eval import literal_value
-
             keys = [list(k) for k in kids[0].keys]
-            if limit is not None and literal_value(limit) == 1:
+            if isinstance(limit, Literal) and limit.value is not None and decode_datum(limit.typ, limit.value) == 1:
                 keys.append(list(group_key))
             return RelationType(kids[0].columns, normalize_keys(keys))
         case r.Window(_, _, _, calls):
@@ -125,9 +124,17 @@ def _derive(node: r.Mir, kids: Sequence[RelationType]) -> RelationType:
     raise PlanError(f"unknown node {node!r}")
 
 
-def _filtered(input: RelationType, predicates: Sequence[Scalar]) -> RelationType:
-    from mzlite.expr.typing import rejects_null
+def _aggregate_type(a: Aggregate, inputs: Sequence[ColumnType]) -> ColumnType:
+    """A strict aggregate over a group is NULL only if it saw no value: not when its arguments and filter let all through."""
+    entry = AGGREGATES[a.func]
+    if not entry.nullable:
+        return ColumnType(a.typ, nullable=False)
+    sees_all = a.filter is None and not any(scalar_type(x, inputs).nullable for x in a.args)
+    always = entry.kind == "hierarchical" or entry.name in ("sum", "avg", "bool_and", "bool_or")
+    return ColumnType(a.typ, nullable=not (sees_all and always))
 
+
+def _filtered(input: RelationType, predicates: Sequence[Scalar]) -> RelationType:
     columns = list(input.columns)
     for p in predicates:
         for c in rejects_null(p):

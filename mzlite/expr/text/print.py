@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mzlite.expr import relation as r
+from mzlite.expr.aggregates import AGGREGATES
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, Unmaterializable, WindowCall
 from mzlite.repr.datum import decode_datum
@@ -80,10 +81,8 @@ def print_order(o: ColumnOrder) -> str:
 
 
 def print_aggregate(a: Aggregate, column: Callable[[int], str] | None = None) -> str:
-    from mzlite.expr.aggregates import aggregate_name
-
     args = ", ".join(print_scalar(x, column) for x in a.args) or "*"
-    text = f"{aggregate_name(a.func)}({'distinct ' if a.distinct else ''}{args}"
+    text = f"{AGGREGATES[a.func].name}({'distinct ' if a.distinct else ''}{args}"
     if a.order_by:
         shown = [
             f"{print_scalar(a.order_exprs[o.column], column)} {'desc' if o.desc else 'asc'} nulls_{'last' if o.nulls_last else 'first'}"
