@@ -158,21 +158,22 @@ class Client:
 
         return (() if table is None else table.columns), chained()
 
-    def copy_out(self, sql: str, sink: Callable[[bytes], object]) -> str | None:
+    def copy_out(self, sql: str, sink: Callable[[bytes], object]) -> str:
         """Runs COPY ... TO STDOUT; returns the command tag."""
         with self.conn.cursor() as cursor:
             with cursor.copy(sql) as copy:  # type: ignore[arg-type, unused-ignore]
                 for data in copy:
                     sink(bytes(data))
-            return cursor.statusmessage
+            # The driver keeps the tag of neither direction's last message, only its count.
+            return f"COPY {cursor.rowcount}"
 
-    def copy_in(self, sql: str, source: Iterable[bytes]) -> str | None:
+    def copy_in(self, sql: str, source: Iterable[bytes]) -> str:
         """Runs COPY ... FROM STDIN; returns the command tag."""
         with self.conn.cursor() as cursor:
             with cursor.copy(sql) as copy:  # type: ignore[arg-type, unused-ignore]
                 for data in source:
                     copy.write(data)
-            return cursor.statusmessage
+            return f"COPY {cursor.rowcount}"
 
     def cancel(self) -> None:
         """Asks the server to stop what runs; from any thread. That it has stopped is seen where it runs."""

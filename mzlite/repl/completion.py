@@ -22,7 +22,7 @@ from prompt_toolkit.document import Document
 from mzlite.repl import keywords
 from mzlite.repl.catalog import ColumnInfo, Relation, open_catalog
 from mzlite.repl.client import Client
-from mzlite.repl.registry import COMMANDS
+from mzlite.repl.commands import COMMANDS
 from mzlite.repl.scope import Cursor, Source, locate
 from mzlite.repl.syntax import SYNTAX
 

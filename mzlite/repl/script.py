@@ -117,7 +117,8 @@ def _read_meta(line: str, pos: int) -> tuple[Meta, int]:
     cut = _unquoted_find(rest, "\\\\") if name not in ("!", "copy") else -1
     if cut >= 0:
         return Meta(name, rest[:cut].strip()), end + cut + 2
-    return Meta(name, rest.strip()), len(line)
+    # The line's end stays text: what is in the buffer before the command must not run into what follows.
+    return Meta(name, rest.strip()), end + len(rest)
 
 
 def _unquoted_find(text: str, what: str) -> int:

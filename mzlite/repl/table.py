@@ -46,7 +46,7 @@ def format_table(table: Table, settings: Settings, *, columns: int | None = None
         expanded = sum(_column_widths(names, split)) + 3 * len(names) - 1 > columns
     footer = _footer(len(table.rows), hidden)
     if expanded and not rows:
-        return "" if settings.tuples_only else f"{footer}\n\n"
+        return "\n" if settings.tuples_only else f"{footer}\n\n"
     if expanded and names:
         return _expanded(names, cells, settings, title, footer if hidden else None)
     return _aligned(names, cells, right, settings, title, footer)
