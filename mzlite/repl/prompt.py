@@ -43,7 +43,7 @@ class Prompt:
         self._database = database
         self._transaction_mark = transaction_mark
         self._session: PromptSession[str] = PromptSession(
-            message=self._message,
+            message=self.message,
             prompt_continuation=self._continuation,
             multiline=True,
             completer=completer,
@@ -77,7 +77,8 @@ class Prompt:
                 return
             yield line + "\n"
 
-    def _message(self) -> StyleAndTextTuples:
+    def message(self) -> StyleAndTextTuples:
+        """The prompt as it is drawn now."""
         mark = self._transaction_mark()
         style = {"": "class:prompt", "*": "class:prompt.transaction"}.get(mark, "class:prompt.failed")
         return [(style, f"{self._database()}{mark}> ")]
