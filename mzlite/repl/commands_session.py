@@ -63,19 +63,19 @@ def _include(call: Call, *, relative: bool) -> bool:
     shell = call.shell
     path = Path(name).expanduser()
     if relative and shell.include_stack:
-        path = shell.include_stack[-1].parent / path
+        path = shell.include_stack[-1][0].parent / path
     if len(shell.include_stack) >= MAX_INCLUDE_DEPTH:
         raise CommandError(f"\\{call.name}: files include each other more than {MAX_INCLUDE_DEPTH} deep")
-    shell.include_stack.append(path)
-    try:
-        with path.open(encoding="utf-8") as file:
-            script = Script(file, shell.settings.variables)
+    with path.open(encoding="utf-8") as file:
+        script = Script(file, shell.settings.variables)
+        shell.include_stack.append((path, script))
+        try:
             ok = shell.run_script(script, is_file=True)
             if script.buffer.strip():
                 ok = shell.execute(script.buffer.strip(), script) and ok
             return ok
-    finally:
-        shell.include_stack.pop()
+        finally:
+            shell.include_stack.pop()
 
 
 @command("o", "out", usage="\\o [FILE | |COMMAND]", summary="send all results to a file or program", group=FILES)

@@ -11,7 +11,8 @@ Source: libpq's pqBuildErrorMessage3 and reportErrorPosition (fe-protocol3.c).
 from __future__ import annotations
 
 import psycopg
-from prompt_toolkit.utils import get_cwidth
+
+from mzlite.repl.table import width_of
 
 DISPLAY_COLUMNS = 60
 MIN_RIGHT_CUT = 10
@@ -74,7 +75,7 @@ def point_at(sql: str, position: int) -> list[str]:
     line_number = text.count("\n", 0, loc) + 1
 
     def width(start: int, stop: int) -> int:
-        return get_cwidth(text[start:stop])
+        return width_of(text[start:stop])
 
     cut_left = cut_right = False
     if width(begin, end) > DISPLAY_COLUMNS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,11 +11,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+_SEVERITY = re.compile(
+    r"\A(\S+:\d+: )?(ERROR:|FATAL:|PANIC:|WARNING:)"
+)  # perhaps after the file and line it happened in
 _RED, _YELLOW, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[0m"
 
 
 def is_terminal(stream: TextIO) -> bool:
     return hasattr(stream, "isatty") and stream.isatty()
+
+
+def _painted(match: re.Match[str]) -> str:
+    where, severity = match[1] or "", match[2]
+    return f"{where}{_YELLOW if severity == 'WARNING:' else _RED}{severity}{_RESET}"
 
 
 class Output:
@@ -51,11 +60,7 @@ class Output:
         """A line for the person, not part of any result. Errors and warnings stand out on a terminal."""
         self.stream.flush()
         if is_terminal(self.err) and "NO_COLOR" not in os.environ:
-            severity, colon, rest = text.partition(":")
-            if colon and severity in ("ERROR", "FATAL", "PANIC"):
-                text = f"{_RED}{severity}:{_RESET}{rest}"
-            elif colon and severity == "WARNING":
-                text = f"{_YELLOW}{severity}:{_RESET}{rest}"
+            text = _SEVERITY.sub(_painted, text)
         self.err.write(text + "\n")
         self.err.flush()
 

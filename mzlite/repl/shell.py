@@ -48,7 +48,7 @@ class Shell:
         self.output = Output(out, err)
         self.client = Client(dsn, on_notice=self._notice)
         self.last_query = ""
-        self.include_stack: list[Path] = []  # files being run by \i, outermost first
+        self.include_stack: list[tuple[Path, Script]] = []  # files being run by \i, outermost first
         self._catalog: Catalog | None = None
         # Hooks for a terminal.
         self.watch_subscribe: Callable[[str], None] | None = None
@@ -205,7 +205,11 @@ class Shell:
         if error.diag.message_primary is None and lost:
             self.output.message(connection_error(error).partition("\n")[0])
         else:
-            self.output.message(format_error(error, sql, self.settings.verbosity))
+            text = format_error(error, sql, self.settings.verbosity)
+            if self.include_stack:
+                path, script = self.include_stack[-1]
+                text = f"{path}:{script.line_number}: {text}"
+            self.output.message(text)
         if lost:
             self._reset()
 

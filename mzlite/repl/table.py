@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from prompt_toolkit.utils import get_cwidth
-
 from mzlite.repl.client import Row, Table
 from mzlite.repl.settings import Settings
 
@@ -63,7 +61,11 @@ def _clip(text: str, limit: int) -> str:
 
 def width_of(text: str) -> int:
     """Terminal columns that `text` takes."""
-    return len(text) if _PLAIN.match(text) else get_cwidth(text)
+    if _PLAIN.match(text):
+        return len(text)
+    from prompt_toolkit.utils import get_cwidth  # late: most text is ASCII, and `-c` then starts much sooner
+
+    return get_cwidth(text)
 
 
 def _lines(cell: str) -> list[str]:

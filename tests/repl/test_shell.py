@@ -141,6 +141,8 @@ def test_included_files_may_include_and_fail_alone(session: Session, tmp_path: P
         "after",
     ]
     assert err == f"{tmp_path}/none.sql: No such file or directory\n"
+    (tmp_path / "bad.sql").write_text("select 1;\nselect\n  1/0;\n")
+    assert session.pipe(f"\\i {tmp_path}/bad.sql\n")[1] == f"{tmp_path}/bad.sql:3: ERROR:  division by zero\n"
     loop = tmp_path / "loop.sql"
     loop.write_text(f"\\i {loop}\n")
     _, err = session.pipe(f"\\i {loop}\n")
