@@ -129,7 +129,9 @@ def _talk(dsn: str, options: argparse.Namespace, banner: str) -> int:
             print(f"mzlite: cannot read {name}: {error}", file=sys.stderr)
             return 1
     if not scripts and not sys.stdin.isatty():
-        scripts = [sys.stdin.read()]
+        from mzlite.repl.batch import run_stream
+
+        return run_stream(dsn, sys.stdin, out=sys.stdout, err=sys.stderr, expanded=options.expanded)
     if scripts:
         from mzlite.repl.batch import run_statements
 
