@@ -11,6 +11,7 @@ A test directory makes the fixtures its own in its conftest.py:
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pwd
@@ -79,9 +80,9 @@ def _free_port() -> int:
         return port
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The DSN of the session's server, database `postgres`. Use `postgres_dsn` for a database of one's own."""
+@contextlib.contextmanager
+def running_server() -> Iterator[str]:
+    """A server for as long as the context lasts: its DSN, database `postgres`."""
     bindir = find_bindir()
     if bindir is None:
         pytest.skip("PostgreSQL is not installed (no initdb on PATH or in the usual places)")
@@ -112,6 +113,13 @@ def postgres_server() -> Iterator[str]:
             _run([*pg_ctl, "-m", "immediate", "stop"], user, base)
     finally:
         shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The DSN of the session's server, database `postgres`. Use `postgres_dsn` for a database of one's own."""
+    with running_server() as dsn:
+        yield dsn
 
 
 @pytest.fixture
