@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from adapter.transform.context import Context
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Scalar, remap
+from mzlite.expr.scalar import Scalar, remap, shift
 
 
 def fusion(e: r.Mir, context: Context) -> r.Mir:
@@ -68,8 +68,8 @@ def _fuse_join(join: r.Join, context: Context) -> r.Mir:
             continue
         base = at
         inputs.extend(inner.inputs)
-        classes.extend(tuple(remap(s, lambda c, b=base: c + b) for s in cls) for cls in inner.equivalences)
-        predicates.extend(remap(p, lambda c, b=base: c + b) for p in filters)
+        classes.extend(tuple(shift(s, base) for s in cls) for cls in inner.equivalences)
+        predicates.extend(shift(p, base) for p in filters)
         columns += [base + c for c in outputs]
         at += context.types.arity(inner)
     classes.extend(tuple(remap(s, columns.__getitem__) for s in cls) for cls in join.equivalences)

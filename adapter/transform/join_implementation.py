@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from adapter.transform.context import Context
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Scalar, remap, support
+from mzlite.expr.scalar import Scalar, shift, support
 
 MAX_STARTS = 8
 
@@ -63,7 +63,7 @@ class _Shape:
                 inputs = frozenset(owner[x] for x in support(e))
                 only = next(iter(inputs)) if len(inputs) == 1 else None
                 base = offsets[only] if only is not None else 0
-                m = _Member(c, only, inputs, remap(e, lambda x, b=base: x - b))
+                m = _Member(c, only, inputs, shift(e, -base))
                 self.members.append(m)
                 if only is not None:
                     self.by_input[only].append(m)

@@ -20,7 +20,7 @@ from adapter.transform.context import Context
 from adapter.transform.equality import as_equality
 from adapter.transform.fusion import merge_classes
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Call, Ref, Scalar, remap, substitute, support, walk
+from mzlite.expr.scalar import Call, Ref, Scalar, remap, shift, substitute, support, walk
 
 Predicates = tuple[Scalar, ...]
 
@@ -97,7 +97,8 @@ def _conjuncts(predicates: Predicates) -> Predicates:
 
 
 def _split(predicates: Predicates, passes: Callable[[frozenset[int]], bool]) -> tuple[Predicates, Predicates]:
-    down, stay = [], []
+    down: list[Scalar] = []
+    stay: list[Scalar] = []
     for p in predicates:
         (down if passes(support(p)) else stay).append(p)
     return tuple(down), tuple(stay)
@@ -108,12 +109,13 @@ def _push_map(e: r.Map, predicates: Predicates, context: Context) -> r.Mir:
     columns: list[Scalar] = [Ref(i) for i in range(n)]
     for s in e.scalars:
         columns.append(substitute(s, tuple(columns)))
-    down, stay = [], []
+    down: list[Scalar] = []
+    stay: list[Scalar] = []
     for p in predicates:
-        s = support(p)
-        if all(c < n for c in s):
+        reads = support(p)
+        if all(c < n for c in reads):
             down.append(p)
-        elif all(c < n or _cheap(columns[c]) for c in s):
+        elif all(c < n or _cheap(columns[c]) for c in reads):
             down.append(substitute(p, tuple(columns)))
         else:
             stay.append(p)
@@ -161,7 +163,7 @@ def _push_join(e: r.Join, predicates: Predicates, context: Context) -> r.Mir:
     pushed = []
     for i, input in enumerate(e.inputs):
         base = offsets[i]
-        local = tuple(dict.fromkeys(remap(p, lambda c, b=base: c - b) for p in down[i]))
+        local = tuple(dict.fromkeys(shift(p, -base) for p in down[i]))
         pushed.append(_push(input, local, context))
     return _filter(r.Join(tuple(pushed), merged), tuple(stay))
 

@@ -106,6 +106,11 @@ def remap(e: Scalar, mapping: dict[int, int] | Callable[[int], int]) -> Scalar:
     return rewrite(e, lambda n: Ref(get(n.column)) if isinstance(n, Ref) else n)
 
 
+def shift(e: Scalar, by: int) -> Scalar:
+    """Move every column by a constant, as when an input takes its place in a join."""
+    return remap(e, lambda c: c + by) if by else e
+
+
 def substitute(e: Scalar, columns: tuple[Scalar, ...]) -> Scalar:
     """Replace `Ref(i)` by columns[i]."""
     return rewrite(e, lambda n: columns[n.column] if isinstance(n, Ref) else n)
