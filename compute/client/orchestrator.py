@@ -62,6 +62,11 @@ class Orchestrator:
         theirs.close()
         self._sock = ours
 
+    def serving(self, shard_socket: str | None) -> Orchestrator:
+        """The same fork server, its later workers connected to another shard server."""
+        self.shard_socket = shard_socket
+        return self
+
     @property
     def fork_server_pid(self) -> int | None:
         return self._server.pid if self._server is not None else None

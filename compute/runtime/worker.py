@@ -43,6 +43,7 @@ from compute.runtime.hosted import HostedDataflow, dropped
 from compute.runtime.mv_sink import MaterializedViewWriter
 from compute.runtime.peeks import IndexRead, Peeks
 from compute.runtime.shard_read import ShardRead, owner_of
+from compute.runtime.reports import Gauges, Rendered, encode_report
 from compute.runtime.rounds import Rounds, WorkerExchange
 from compute.runtime.storage_link import StorageLink
 from compute.shared.publisher import Publisher
@@ -150,7 +151,7 @@ class Worker:
             case UpdateConfiguration(parameters):
                 self.parameters.update(parameters)
                 if "report_gauges" in parameters:
-                    self._emit(Status("gauges", logging.encode_gauges(self)))
+                    self._emit(Status("gauges", self._gauges()))
             case InitializationComplete() | Hello():
                 pass
 
@@ -208,7 +209,7 @@ class Worker:
             hosted.dataflow = Dataflow(description, context)
         except SqlError as error:
             hosted.error = error
-        self._emit(Status("rendered", logging.encode_rendered(self.role, self.worker, description)))
+        self._emit(Status("rendered", encode_report(Rendered(self.role.value, self.worker, description.export_ids()))))
         if hosted.dataflow is not None and self.publisher is not None:
             for id in description.index_exports:
                 source = hosted.dataflow.exports[id].source
@@ -496,6 +497,10 @@ class Worker:
             self.registry.flush()
         outbox, self.outbox = self.outbox, []
         return outbox
+
+    def _gauges(self) -> bytes:
+        gap_ms, held = self.publisher.gauges() if self.publisher is not None else (0, 0)
+        return encode_report(Gauges(self.role.value, self.worker, gap_ms, held, self.leftovers()))
 
     def leftovers(self) -> dict[str, int]:
         """What is alive, for leak checks."""
