@@ -61,8 +61,7 @@ def _read(e: r.Mir, env: dict[int, int], depth: int, graph: _Graph, context: Con
             for id, t in zip(ids, typs):
                 graph.rec_count += 1
                 # A unique shape: no two recursive bindings are ever the same expression.
-                shape = r.Get(-graph.rec_count, t)
-                graph.nodes.append(_Node(shape, (), depth + 1, t))
+                graph.nodes.append(_Node(r.Get(-graph.rec_count, t), (), depth + 1, t))
                 inner[id] = len(graph.nodes) - 1
                 rec_ids.append(inner[id])
             kids = tuple(_read(v, inner, depth + 1, graph, context) for v in (*values, body))

@@ -50,11 +50,11 @@ def _inputs_wanted(e: r.Mir, wanted: Wanted, context: Context) -> tuple[Wanted, 
         case r.Filter(_, predicates):
             return (wanted | _supports(predicates),)
         case r.Join(inputs, equivalences):
-            need = wanted | _supports(s for cls in equivalences for s in cls)
+            joined = wanted | _supports(s for cls in equivalences for s in cls)
             out, at = [], 0
-            for i in inputs:
-                n = context.types.arity(i)
-                out.append(frozenset(c - at for c in need if at <= c < at + n))
+            for part in inputs:
+                n = context.types.arity(part)
+                out.append(frozenset(c - at for c in joined if at <= c < at + n))
                 at += n
             return tuple(out)
         case r.Reduce(_, group_key, aggregates):
@@ -161,11 +161,11 @@ def _prune(e: r.Mir, wanted: Wanted, locals_: dict[int, Wanted], context: Contex
             return _project(r.Filter(kids[0], tuple(remap(p, at) for p in predicates)), sorted(needs[0]), wanted)
         case r.Join(inputs, equivalences, implementation):
             have, mapping, base = [], dict[int, int](), 0
-            for i, need in zip(inputs, needs):
-                for c in sorted(need):
+            for part, wants in zip(inputs, needs):
+                for c in sorted(wants):
                     mapping[base + c] = len(have)
                     have.append(base + c)
-                base += context.types.arity(i)
+                base += context.types.arity(part)
             if implementation is not None and len(have) < base:
                 # Planned joins keep their columns: keys in the plan refer to them.
                 return _project(e, range(base), wanted)

@@ -108,9 +108,7 @@ def _derive(node: r.Mir, kids: Sequence[RelationType]) -> RelationType:
                 keys.append(list(group_key))
             return RelationType(kids[0].columns, normalize_keys(keys))
         case r.Window(_, _, _, calls):
-            from mzlite.expr.window_functions import window_type
-
-            return RelationType(kids[0].columns + tuple(window_type(c, kids[0].columns) for c in calls), kids[0].keys)
+            return RelationType(kids[0].columns + tuple(ColumnType(c.typ) for c in calls), kids[0].keys)
         case r.Negate():
             return RelationType(kids[0].columns)
         case r.Threshold() | r.ArrangeBy():

@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from mzlite.expr import relation as r
 from mzlite.expr.aggregates import AGGREGATES
-from mzlite.expr.functions import FUNCTIONS
-from mzlite.expr.functions.registry import Registry, Signature
+from mzlite.expr.functions import FUNCTIONS, polymorphic
+from mzlite.expr.functions.registry import Registry, Signature, bind
 from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, TableFunc
 from mzlite.expr.table_functions import TABLE_FUNCTIONS
 from mzlite.expr.typecheck import Types
@@ -29,6 +30,8 @@ from mzlite.repr.ids import parse_global_id
 from mzlite.repr.text import parse_datum
 from mzlite.repr.typenames import type_by_name
 from mzlite.repr.types import ColumnType, RelationType, ScalarType
+
+S = TypeVar("S", bound=Signature)
 
 
 class MirSyntaxError(ValueError):
@@ -291,12 +294,10 @@ class _Parser:
         if found is None:
             raise MirSyntaxError(f"expected an aggregate, found {text!r}")
         name, distinct, inner = found[1], bool(found[2]), found[3].strip()
-        args: list[Scalar]
-        if inner == "*":
-            args = [Literal(b"\x01", t.BOOL)]
-        else:
-            args = [_Expression(self, a, columns).parse() for a in _split(inner, ",")]
-        entry, args = _resolve(AGGREGATES, name, args, columns)
+        given: list[Scalar | _Number] = [Literal(b"\x01", t.BOOL)]
+        if inner != "*":
+            given = [_Expression(self, a, columns).parse() for a in _split(inner, ",")]
+        entry, args = _resolve(AGGREGATES, name, given, columns)
         typ = entry.result_type([scalar_type(a, columns).scalar for a in args])
         return Aggregate(entry.id, tuple(args), typ, distinct)
 
@@ -383,15 +384,10 @@ def _settle(e: Scalar | _Number, want: ScalarType | None) -> Scalar:
 
 
 def _resolve(
-    registry: Registry[Signature] | Registry,
-    name: str,
-    args: Sequence[Scalar | _Number],
-    columns: Sequence[ColumnType],  # type: ignore[type-arg]
-) -> tuple[Signature, list[Scalar]]:  # type: ignore[type-arg]
+    registry: Registry[S], name: str, args: Sequence[Scalar | _Number], columns: Sequence[ColumnType]
+) -> tuple[S, list[Scalar]]:
     """The overload whose parameters are the arguments' types; bare numbers fit any number type."""
-    from mzlite.expr.functions import polymorphic
-
-    known = [None if isinstance(a, _Number) else scalar_type(a, columns).scalar for a in args]
+    known: list[ScalarType | None] = [None if isinstance(a, _Number) else scalar_type(a, columns).scalar for a in args]
     entries = registry.by_name(name)
     if not entries and name in registry:
         entries = [registry[name]]
@@ -403,7 +399,7 @@ def _resolve(
                 continue
             if all(polymorphic.is_pseudo(p) or p.kind == x.kind for p, x in zip(params, types)):
                 settled = [_settle(a, x) for a, x in zip(args, types)]
-                return entry.bind(types), settled
+                return bind(entry, types), settled
     shown = ", ".join("number" if k is None else k.kind for k in known)
     raise MirSyntaxError(f"no function {name}({shown})")
 
