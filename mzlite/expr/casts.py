@@ -92,7 +92,8 @@ for _from, (_implicit, _assignment, _explicit) in _TABLE.items():
             CASTS[_from, _to] = _context  # type: ignore[assignment]
 for _kind in ("varchar", "bpchar", "name"):
     for _to in _TABLE["text"][2].split():
-        CASTS.setdefault((_kind, _to), "explicit")
+        if _to != _kind:
+            CASTS.setdefault((_kind, _to), "explicit")
 
 
 def has_modifier(typ: ScalarType) -> bool:
@@ -119,6 +120,8 @@ def find_cast(source: ScalarType, target: ScalarType, context: Context) -> str |
 
 def cast_id(source: ScalarType, target: ScalarType, suffix: str = "") -> str:
     base = f"cast_{source.kind}_{target.kind}{suffix}"
+    if source.kind == "numeric" and target.kind == "text" and source.scale is not None:
+        return f"{base}_scale_{source.scale}"
     if source.kind in ("array", "list", "map", "record", "range"):
         return f"{base}<{type_text(source)}>"
     return base

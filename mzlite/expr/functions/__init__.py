@@ -12,6 +12,11 @@ from mzlite.expr.functions import (  # isort: skip
     boolean,
     comparison,
     number_casts,
+    patterns,
+    text,
+    text_casts,
 )
 
-__all__ = ["FUNCTIONS", "FunctionEntry", "arithmetic", "bind", "boolean", "by_name", "comparison", "number_casts"]
+FAMILIES = (arithmetic, boolean, comparison, number_casts, patterns, text, text_casts)
+
+__all__ = ["FAMILIES", "FUNCTIONS", "FunctionEntry", "bind", "by_name"]

@@ -9,14 +9,8 @@ from typing import Any
 
 from mzlite.repr.datum import JSON_NULL, ArrayDatum
 from mzlite.repr.errors import SqlError
+from mzlite.repr.text import format_datum
 from mzlite.repr.types import ScalarType
-
-
-def format_datum(typ: ScalarType, datum: Any) -> str:
-    from mzlite.repr import text  # text forms are only needed for the rare kinds
-
-    return str(text.format_datum(typ, datum))
-
 
 _INTEGERS = frozenset(("int2", "int4", "int8", "uint2", "uint4", "uint8", "oid"))
 _TEXT = frozenset(("text", "varchar", "bpchar", "char", "name", "unknown"))
