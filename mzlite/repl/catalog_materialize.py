@@ -10,18 +10,15 @@ import psycopg
 
 from mzlite.repl.catalog import ColumnInfo, Description, FunctionInfo, Query, Relation, parse_array, records
 from mzlite.repl.client import Table
+from mzlite.repl.keywords import words
 from mzlite.repl.tokens import quote_ident, quote_literal
 
 SYSTEM_SCHEMAS = frozenset(
-    {
-        "mz_catalog",
-        "mz_catalog_unstable",
-        "mz_internal",
-        "mz_introspection",
-        "mz_unsafe",
-        "pg_catalog",
-        "information_schema",
-    }
+    words(
+        """
+    mz_catalog mz_catalog_unstable mz_internal mz_introspection mz_unsafe pg_catalog information_schema
+    """
+    )
 )
 _SHOW = {
     "table": "TABLES",

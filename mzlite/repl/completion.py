@@ -29,76 +29,14 @@ from mzlite.repl.syntax import SYNTAX
 _T = TypeVar("_T")
 _PLAIN_IDENT = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _RESERVED = frozenset(
-    [
-        "all",
-        "analyze",
-        "and",
-        "any",
-        "array",
-        "as",
-        "asc",
-        "case",
-        "cast",
-        "check",
-        "collate",
-        "column",
-        "constraint",
-        "create",
-        "cross",
-        "default",
-        "desc",
-        "distinct",
-        "do",
-        "else",
-        "end",
-        "except",
-        "false",
-        "fetch",
-        "for",
-        "foreign",
-        "from",
-        "full",
-        "grant",
-        "group",
-        "having",
-        "in",
-        "inner",
-        "intersect",
-        "into",
-        "is",
-        "join",
-        "lateral",
-        "left",
-        "like",
-        "limit",
-        "natural",
-        "not",
-        "null",
-        "offset",
-        "on",
-        "only",
-        "or",
-        "order",
-        "outer",
-        "primary",
-        "references",
-        "returning",
-        "right",
-        "select",
-        "some",
-        "table",
-        "then",
-        "to",
-        "true",
-        "union",
-        "unique",
-        "user",
-        "using",
-        "when",
-        "where",
-        "window",
-        "with",
-    ]
+    keywords.words(
+        """
+    all analyze and any array as asc case cast check collate column constraint create cross default desc
+    distinct do else end except false fetch for foreign from full grant group having in inner intersect into
+    is join lateral left like limit natural not null offset on only or order outer primary references
+    returning right select some table then to true union unique user using when where window with
+    """
+    )
 )
 
 
@@ -383,7 +321,7 @@ def _ranked(word: str, items: Iterable[tuple[str, str]]) -> Iterator[Completion]
         seen.add(text)
         if plain.startswith(typed):
             yield _completion(text, meta, word, lower_case)
-        elif typed and f"_{typed}" in plain:
+        elif len(typed) >= 3 and f"_{typed}" in plain:
             later.append((text, meta))
     for text, meta in later:
         yield _completion(text, meta, word, lower_case)

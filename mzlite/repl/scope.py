@@ -13,77 +13,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mzlite.repl.keywords import words
 from mzlite.repl.tokens import Kind, Lexer, Mode, Token, unquote_ident
 
 # After these a relation's name comes; FROM and JOIN also after a comma.
 _RELATION_AFTER = frozenset({"FROM", "JOIN", "INTO", "UPDATE", "TABLE", "SUBSCRIBE", "USING"})
 _CLAUSES = frozenset(
-    [
-        "SELECT",
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "ORDER",
-        "LIMIT",
-        "OFFSET",
-        "ON",
-        "USING",
-        "SET",
-        "VALUES",
-        "RETURNING",
-        "JOIN",
-        "INTO",
-        "UPDATE",
-        "WINDOW",
-        "UNION",
-        "EXCEPT",
-        "INTERSECT",
-        "WITH",
-        "SUBSCRIBE",
-        "AS",
-        "ENVELOPE",
-        "WITHIN",
-    ]
+    words(
+        """
+    SELECT FROM WHERE GROUP HAVING ORDER LIMIT OFFSET ON USING SET VALUES RETURNING JOIN INTO UPDATE WINDOW
+    UNION EXCEPT INTERSECT WITH SUBSCRIBE AS ENVELOPE WITHIN
+    """
+    )
 )
 _NOT_AN_ALIAS = frozenset(
-    [
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "ORDER",
-        "LIMIT",
-        "OFFSET",
-        "ON",
-        "USING",
-        "SET",
-        "VALUES",
-        "RETURNING",
-        "JOIN",
-        "LEFT",
-        "RIGHT",
-        "FULL",
-        "INNER",
-        "OUTER",
-        "CROSS",
-        "NATURAL",
-        "UNION",
-        "EXCEPT",
-        "INTERSECT",
-        "WINDOW",
-        "AS",
-        "FETCH",
-        "FOR",
-        "TO",
-        "WITH",
-        "SELECT",
-        "LATERAL",
-        "ENVELOPE",
-        "WITHIN",
-        "UP",
-        "FROM",
-        "DEFAULT",
-    ]
+    words(
+        """
+    WHERE GROUP HAVING ORDER LIMIT OFFSET ON USING SET VALUES RETURNING JOIN LEFT RIGHT FULL INNER OUTER CROSS
+    NATURAL UNION EXCEPT INTERSECT WINDOW AS FETCH FOR TO WITH SELECT LATERAL ENVELOPE WITHIN UP FROM DEFAULT
+    """
+    )
 )
 
 

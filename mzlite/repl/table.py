@@ -40,8 +40,7 @@ def format_table(table: Table, settings: Settings, *, columns: int | None = None
     right = [column.type_oid in NUMERIC_OIDS for column in table.columns]
     expanded = settings.expanded == "on"
     if settings.expanded == "auto" and columns is not None and rows and len(names) > 1:
-        split = [[_lines(cell) for cell in row] for row in cells]
-        expanded = sum(_column_widths(names, split)) + 3 * len(names) - 1 > columns
+        expanded = sum(_column_widths(names, cells)) + 3 * len(names) - 1 > columns
     footer = _footer(len(table.rows), hidden)
     if expanded and not rows:
         return "\n" if settings.tuples_only else f"{footer}\n\n"
@@ -83,11 +82,21 @@ def _visible(line: str) -> str:
     return line
 
 
-def _column_widths(names: Sequence[str], split: Sequence[Sequence[Sequence[str]]]) -> list[int]:
+def _plain_columns(cells: Sequence[Sequence[str]]) -> list[tuple[str, ...]] | None:
+    """The cells by column, if there are any and each is one line of printable ASCII, which is quick to lay out."""
+    columns = list(zip(*cells, strict=True))
+    is_plain = bool(columns) and all(text.isascii() and text.isprintable() for text in map("".join, columns))
+    return columns if is_plain else None
+
+
+def _column_widths(names: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
     widths = [max(map(width_of, _lines(name))) for name in names]
-    for row in split:
-        for i, lines in enumerate(row):
-            for line in lines:
+    plain = _plain_columns(cells)
+    if plain is not None:
+        return [max(width, max(map(len, column))) for width, column in zip(widths, plain, strict=True)]
+    for row in cells:
+        for i, cell in enumerate(row):
+            for line in _lines(cell):
                 width = width_of(line)
                 if width > widths[i]:
                     widths[i] = width
@@ -102,9 +111,8 @@ def _aligned(
     title: str | None,
     footer: str,
 ) -> str:
-    split = [[_lines(cell) for cell in row] for row in cells]
     headers = [_lines(name) for name in names]
-    widths = _column_widths(names, split)
+    widths = _column_widths(names, cells)
     out: list[str] = []
     if not settings.tuples_only:
         total = sum(widths) + 3 * len(widths) - 1
@@ -120,8 +128,31 @@ def _aligned(
                 parts.append(" " + " " * (space // 2) + text + " " * ((space + 1) // 2) + mark)
             out.append("|".join(parts))
         out.append("+".join("-" * (width + 2) for width in widths) if widths else "--")
+    plain = _plain_columns(cells)
+    out += _plain_lines(plain, widths, right) if plain is not None else _split_lines(cells, widths, right)
+    if settings.footer and not settings.tuples_only:
+        out.append(footer)
+    out.append("")
+    return "\n".join(out) + "\n"
+
+
+def _plain_lines(columns: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> list[str]:
+    padded: list[Sequence[str]] = []
+    for column, width, is_right in zip(columns, widths, right, strict=True):
+        if is_right:
+            padded.append([cell.rjust(width) for cell in column])
+        elif len(padded) + 1 < len(columns):
+            padded.append([cell.ljust(width) for cell in column])
+        else:
+            padded.append(column)  # nothing follows that would have to stand under itself
+    return [" " + " | ".join(parts) for parts in zip(*padded, strict=True)]
+
+
+def _split_lines(cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> list[str]:
+    """Where cells have several lines, wide characters, or what a terminal must not see."""
+    out: list[str] = []
     last = len(widths) - 1
-    for row in split:
+    for row in ([_lines(cell) for cell in each] for each in cells):
         for k in range(max(map(len, row), default=0)):
             parts = []
             for i, lines in enumerate(row):
@@ -134,10 +165,7 @@ def _aligned(
                     text += pad
                 parts.append(" " + text + ("+" if more else " " if i < last else ""))
             out.append("|".join(parts))
-    if settings.footer and not settings.tuples_only:
-        out.append(footer)
-    out.append("")
-    return "\n".join(out) + "\n"
+    return out
 
 
 def _expanded(
