@@ -1,0 +1,183 @@
+"""Random relation expressions over small tables: integers with NULLs and duplicates, every operator, shared subplans.
+
+Deterministic from the `random.Random` given. Multiplicities stay non-negative: Negate appears only under Threshold, in the
+shape EXCEPT and outer joins lower to.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from mzlite.expr import relation as r
+from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar
+from mzlite.expr.typecheck import Types
+from mzlite.repr.datum import encode_datum
+from mzlite.repr.types import BOOL, INT4, INT8, ColumnType, RelationType
+from mzlite.repr.updates import Updates, updates_from_rows
+
+TABLES = {
+    "u1": RelationType((ColumnType(INT4), ColumnType(INT4))),
+    "u2": RelationType((ColumnType(INT4), ColumnType(INT4), ColumnType(INT4))),
+    "u3": RelationType((ColumnType(INT4, nullable=False),), keys=((0,),)),
+}
+
+
+def literal(n: int | None) -> Literal:
+    return Literal(None if n is None else encode_datum(INT4, n), INT4)
+
+
+def random_tables(rng: random.Random, rows: int = 6) -> dict[str, Updates]:
+    out = {}
+    for id, typ in TABLES.items():
+        kinds = [c.scalar for c in typ.columns]
+        if typ.keys:
+            data = [(n,) for n in rng.sample(range(5), rng.randint(0, 4))]
+        else:
+            data = [
+                tuple(None if rng.random() < 0.2 else rng.randrange(4) for _ in kinds)
+                for _ in range(rng.randrange(rows))
+            ]
+        out[id] = updates_from_rows(kinds, data, 0)
+    return out
+
+
+class RandomMir:
+    def __init__(self, rng: random.Random, tables: Mapping[str, RelationType] = TABLES) -> None:
+        self.rng = rng
+        self.tables = tables
+        self.types = Types()
+        self.locals: list[tuple[int, RelationType]] = []
+        self.next_local = 0
+
+    def relation(self, depth: int) -> r.Mir:
+        """All columns are int4."""
+        rng = self.rng
+        if depth <= 0:
+            if self.locals and rng.random() < 0.3:
+                id, typ = rng.choice(self.locals)
+                return r.Get(id, typ)
+            if rng.random() < 0.15:
+                n = rng.randint(1, 2)
+                rows = tuple(
+                    (tuple(literal(rng.randrange(3)).value for _ in range(n)), 1) for _ in range(rng.randrange(3))
+                )
+                return r.Constant(rows, RelationType((ColumnType(INT4),) * n))
+            name = rng.choice(list(self.tables))
+            return r.Get(name, self.tables[name])  # type: ignore[arg-type]
+        make = rng.choice(
+            [self._filter, self._map, self._project, self._join, self._reduce, self._distinct, self._union, self._except,
+             self._topk, self._let, self._left_join]
+        )  # fmt: skip
+        return make(depth)
+
+    def _arity(self, e: r.Mir) -> int:
+        return self.types.arity(e)
+
+    def scalar(self, arity: int, depth: int = 2) -> Scalar:
+        """An int4 expression that never fails."""
+        rng = self.rng
+        if depth == 0 or arity == 0 or rng.random() < 0.5:
+            return Ref(rng.randrange(arity)) if arity and rng.random() < 0.8 else literal(rng.choice([0, 1, 2, None]))
+        if rng.random() < 0.2:
+            return If(self.predicate(arity, 1), self.scalar(arity, depth - 1), self.scalar(arity, depth - 1))
+        return Call("coalesce", (self.scalar(arity, depth - 1), self.scalar(arity, depth - 1)), INT4)
+
+    def predicate(self, arity: int, depth: int = 2) -> Scalar:
+        rng = self.rng
+        roll = rng.random()
+        if depth > 0 and roll < 0.15:
+            return Call("not", (self.predicate(arity, depth - 1),), BOOL)
+        if depth > 0 and roll < 0.4:
+            parts = tuple(self.predicate(arity, depth - 1) for _ in range(2))
+            return Call(rng.choice(["and", "or"]), parts, BOOL)
+        if roll < 0.5:
+            return Call("eq_int4", (self.scalar(arity, 1), literal(rng.randrange(3))), BOOL)
+        op = rng.choice(["eq_int4", "eq_int4", "lt_int4", "gt_int4", "not_eq_int4"])
+        return Call(op, (self.scalar(arity, 1), self.scalar(arity, 1)), BOOL)
+
+    def _filter(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        return r.Filter(input, tuple(self.predicate(n) for _ in range(self.rng.randint(1, 2))))
+
+    def _map(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        return r.Map(input, tuple(self.scalar(n + i) for i in range(self.rng.randint(1, 2))))
+
+    def _project(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        return r.Project(input, tuple(self.rng.randrange(n) for _ in range(self.rng.randint(1, n + 1))) if n else ())
+
+    def _join(self, depth: int) -> r.Mir:
+        inputs = tuple(self.relation(depth - 1) for _ in range(self.rng.randint(2, 3)))
+        n = sum(map(self._arity, inputs))
+        if n > 10:
+            inputs = tuple(r.Project(i, (0,)) if self._arity(i) > 1 else i for i in inputs)
+            n = sum(map(self._arity, inputs))
+        classes = tuple((Ref(self.rng.randrange(n)), self.scalar(n, 1)) for _ in range(self.rng.randint(0, 2)) if n > 0)
+        join: r.Mir = r.Join(inputs)
+        return r.Filter(join, tuple(Call("eq_int4", c, BOOL) for c in classes)) if classes else join
+
+    def _left_join(self, depth: int) -> r.Mir:
+        left, right = self.relation(depth - 1), self.relation(0)
+        a, b = self._arity(left), self._arity(right)
+        if a == 0 or b == 0:
+            return left
+        id = self.next_local
+        self.next_local += 1
+        get = r.Get(id, self.types.typ(left))
+        on = Call("eq_int4", (Ref(self.rng.randrange(a)), Ref(a + self.rng.randrange(b))), BOOL)
+        matched = r.Filter(r.Join((get, right)), (on,))
+        keys = r.Reduce(r.Project(matched, tuple(range(a))), tuple(Ref(i) for i in range(a)), ())
+        lost = r.Union((r.Reduce(get, tuple(Ref(i) for i in range(a)), ()), r.Negate(keys)))
+        padded = r.Map(lost, tuple(literal(None) for _ in range(b)))
+        return r.Let(id, left, r.Union((matched, padded)))
+
+    def _reduce(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        keys = tuple(self.scalar(n, 1) for _ in range(self.rng.randint(0, 2)))
+        choices = [
+            Aggregate("min_int4", (self.scalar(n, 1),), INT4),
+            Aggregate("max_int4", (self.scalar(n, 1),), INT4, filter=self.predicate(n, 0)),
+        ]
+        return r.Reduce(input, keys, tuple(self.rng.choice(choices) for _ in range(self.rng.randint(1, 2))))
+
+    def _distinct(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        return r.Reduce(input, tuple(Ref(i) for i in range(n)), ())
+
+    def _same_arity(self, depth: int) -> tuple[r.Mir, r.Mir]:
+        a, b = self.relation(depth - 1), self.relation(depth - 1)
+        n = min(self._arity(a), self._arity(b))
+        return r.Project(a, tuple(range(n))), r.Project(b, tuple(range(n)))
+
+    def _union(self, depth: int) -> r.Mir:
+        return r.Union(self._same_arity(depth))
+
+    def _except(self, depth: int) -> r.Mir:
+        a, b = self._same_arity(depth)
+        return r.Threshold(r.Union((a, r.Negate(b))))
+
+    def _topk(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        # Ordered by everything: the rows kept are then the same whatever the plan.
+        order = [ColumnOrder(c, self.rng.random() < 0.5, self.rng.random() < 0.5) for c in range(n)]
+        self.rng.shuffle(order)
+        group = tuple(sorted(self.rng.sample(range(n), self.rng.randint(0, min(1, n)))))
+        limit = Literal(encode_datum(INT8, self.rng.randint(0, 3)), INT8)
+        return r.TopK(input, group, tuple(order), limit, self.rng.choice([0, 0, 1]))
+
+    def _let(self, depth: int) -> r.Mir:
+        value = self.relation(depth - 1)
+        id = self.next_local
+        self.next_local += 1
+        self.locals.append((id, self.types.typ(value)))
+        body = r.Join((self.relation(depth - 2), r.Get(id, self.types.typ(value))))
+        self.locals.pop()
+        return r.Let(id, value, body)
