@@ -117,7 +117,7 @@ class MaterializeCatalog:
                 description.footers.append(("Indexes", [_index_line(row) for row in indexes]))
         if relation.cluster:
             description.footers.append((f'In cluster: "{relation.cluster}"', []))
-        if verbose or relation.kind == "sink":
+        if relation.kind == "sink" or (verbose and relation.kind != "table"):
             description.definition = self._definition(relation)
         return description
 
