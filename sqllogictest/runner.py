@@ -70,9 +70,9 @@ class FileRunner:
         self._progress = progress
 
     def run(self, path: str) -> FileReport:
+        started = time.perf_counter()
         script = parse_file(path, engine=self._options.engine)
         report = FileReport(path, self._label, skipped=script.skipped)
-        started = time.perf_counter()
         run = _Run(self._server, self._options, report, script.records, self._progress)
         try:
             run.file()

@@ -9,6 +9,7 @@ A `Session` needs only the few PGconn methods it calls, so tests and the overhea
 
 from __future__ import annotations
 
+import select
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ _BINARY = pq.Format.BINARY
 _IDLE = pq.TransactionStatus.IDLE
 _BAD = pq.ConnStatus.BAD
 _Field = pq.DiagnosticField
+_COPY_CHUNK = 1 << 16
 
 
 @dataclass(slots=True)
@@ -119,8 +121,9 @@ class Session:
         lines: list[str] = []
         try:
             self._pgconn.send_query(sql.encode())
+            self._flush()
             error: ServerError | ConnectionLost | None = None
-            while (res := self._pgconn.get_result()) is not None:
+            while (res := self._next()) is not None:
                 status = res.status
                 if status == _TUPLES:
                     columns = range(res.nfields)
@@ -133,7 +136,7 @@ class Session:
                 elif status == _COPY_OUT:
                     lines += self._copy_lines()
                 elif status == _COPY_IN:
-                    self._pgconn.put_copy_end(b"this record has no data to copy")
+                    self._put_copy_end(b"this record has no data to copy")
                 else:
                     error = error or self._error(res)
         except psycopg.Error as e:
@@ -149,17 +152,18 @@ class Session:
             if res.status != _COPY_IN:
                 self._result(res)
                 raise ServerError(f"{sql!r} does not take data")
-            for at in range(0, len(data), 1 << 16):
-                self._pgconn.put_copy_data(data[at : at + (1 << 16)])
+            for at in range(0, len(data), _COPY_CHUNK):
+                while not self._pgconn.put_copy_data(data[at : at + _COPY_CHUNK]):
+                    self._flush()
             return self._end_copy(None)
         except psycopg.Error as e:
             raise ConnectionLost(str(e).strip()) from None
 
     def _end_copy(self, error: bytes | None) -> int:
-        self._pgconn.put_copy_end(error)
+        self._put_copy_end(error)
         affected = 0
         failed: ServerError | ConnectionLost | None = None
-        while (res := self._pgconn.get_result()) is not None:
+        while (res := self._next()) is not None:
             if res.status == pq.ExecStatus.FATAL_ERROR:
                 failed = self._error(res)
             else:
@@ -168,19 +172,43 @@ class Session:
             raise failed
         return affected
 
+    # psycopg leaves connections non-blocking, and its compiled build holds the interpreter's lock inside PQgetResult:
+    # waiting happens here, in poll, where the time limit's thread can still run.
+
+    def _next(self) -> pq.abc.PGresult | None:
+        while self._pgconn.is_busy():
+            select.select([self.socket], [], [])
+            self._pgconn.consume_input()
+        return self._pgconn.get_result()
+
+    def _flush(self) -> None:
+        while self._pgconn.flush():
+            readable, _, _ = select.select([self.socket], [self.socket], [])
+            if readable:
+                self._pgconn.consume_input()
+
+    def _put_copy_end(self, error: bytes | None) -> None:
+        while not self._pgconn.put_copy_end(error):
+            self._flush()
+        self._flush()
+
     def _copy_lines(self) -> list[str]:
         lines: list[str] = []
         while True:
-            size, data = self._pgconn.get_copy_data(0)
+            size, data = self._pgconn.get_copy_data(1)
             if size < 0:
                 return lines
+            if size == 0:
+                select.select([self.socket], [], [])
+                self._pgconn.consume_input()
+                continue
             lines += bytes(data).decode().rstrip("\n").split("\n")
 
     def _copy_out(self) -> Result:
         """COPY TO STDOUT: a row per line, one text column."""
         rows: list[list[bytes | None]] = [[line.encode()] for line in self._copy_lines()]
         affected = 0
-        while (res := self._pgconn.get_result()) is not None:
+        while (res := self._next()) is not None:
             if res.status == pq.ExecStatus.FATAL_ERROR:
                 raise self._error(res)
             affected = _affected(res)

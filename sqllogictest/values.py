@@ -83,11 +83,14 @@ def shortest_digits(data: bytes) -> str:
     value = float_of(data)
     if len(data) == 8 or value != value or value in (float("inf"), float("-inf")):
         return repr(value)
-    for precision in range(1, 10):
-        text = f"{value:.{precision}g}"
-        if struct.pack("!f", float(text)) == data:
-            return repr(float(text))
-    return repr(value)
+    for precision in range(1, 9):
+        candidate = float(f"{value:.{precision}g}")
+        try:
+            if struct.pack("!f", candidate) == data:
+                return repr(candidate)
+        except OverflowError:  # rounded up past the largest float4
+            continue
+    return repr(float(f"{value:.9g}"))
 
 
 def float_text(data: bytes) -> str:
