@@ -42,6 +42,8 @@ _DATE_SHAPES = ((NUM, "-", NUM, "-", NUM), (NUM, DELIM, NUM, "-", NUM), (NUM, DE
 _ERA = re.compile(r"(?<![A-Za-z/_])(AD|BC)\s*\Z", re.IGNORECASE)
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?\Z", re.ASCII)
 _LETTER = re.compile(r"[A-Za-z]", re.ASCII)
+# Stray punctuation around a zone means nothing, as around a date.
+_ZONE_EDGES = re.compile(r"\A[^-+A-Za-z0-9]+|[^-+A-Za-z0-9]+\Z")
 _ZONE_START = re.compile(r"[-+ A-Za-z]", re.ASCII)
 
 
@@ -57,6 +59,9 @@ def parse_time(text: str) -> int:
     _fill_clock(fields, tokens)
     extra = _check_bounds(fields)
     reject_rest(tokens)
+    second, nanos = fields.values.get("second", (0, 0))
+    if second or nanos:  # a time of day is cut to microseconds, so that it never rounds up to the next day
+        fields.values["second"] = (second, nanos // 1000 * 1000)
     return (_clock_us(fields) + extra) % DAY_US
 
 
@@ -133,9 +138,7 @@ def _split_zone(text: str) -> tuple[str, str]:
             return text, ""
         cut = start.start()
     zone = text[cut:].strip()
-    while zone and not zone[-1].isalnum() and zone[-1] not in "+-":
-        zone = zone[:-1]
-    return text[:cut].strip(), zone
+    return text[:cut].strip(), _ZONE_EDGES.sub("", zone)
 
 
 def _fill_date(fields: Fields, tokens: Tokens) -> None:

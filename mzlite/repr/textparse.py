@@ -30,6 +30,7 @@ _INT_RANGES = {
     "uint2": (0, 2**16 - 1), "uint4": (0, 2**32 - 1), "uint8": (0, 2**64 - 1), "mz_timestamp": (0, 2**64 - 1),
     "oid": (-(2**31), 2**32 - 1), "regclass": (0, 2**32 - 1), "regproc": (0, 2**32 - 1), "regtype": (0, 2**32 - 1),
 }  # fmt: skip
+MAX_DIMENSIONS = 6
 _INT = re.compile(r"[-+]?\d+\Z", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan)\Z", re.ASCII | re.IGNORECASE)
 _ZERO = re.compile(r"[-+]?[0.]+(?:e|\Z)", re.IGNORECASE)
@@ -255,6 +256,11 @@ def _parse_array(typ: ScalarType, text: str) -> ArrayDatum:
     assert element is not None
     try:
         lengths, texts = containertext.parse_array(text)
+        if len(lengths) > MAX_DIMENSIONS:
+            raise SqlError(
+                "54000",
+                f"number of array dimensions ({len(lengths)}) exceeds the maximum allowed ({MAX_DIMENSIONS})",
+            )
         elements = tuple(None if e is None else parse_datum(element, e) for e in texts)
     except (ContainerTextError, SqlError) as e:
         raise _element_error("array", text, e) from None
