@@ -19,10 +19,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import psycopg
-from psycopg import pq
+from psycopg import generators, pq
 from psycopg.abc import Buffer
 from psycopg.adapt import AdaptersMap, Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq.abc import PGresult
 
 Row = tuple[str | None, ...]
 CONNECT_TIMEOUT_S = 10
@@ -135,7 +136,7 @@ class Client:
         with self.conn.cursor() as cursor:
             cursor.execute(sql)  # type: ignore[arg-type, unused-ignore]
             while True:
-                results.append(Result(_table(cursor, fetch=True), cursor.statusmessage))
+                results.append(Result(_table(cursor), cursor.statusmessage))
                 if not cursor.nextset():
                     return results
 
@@ -145,18 +146,23 @@ class Client:
         return Table(()) if table is None else table
 
     def stream(self, sql: str) -> tuple[tuple[ResultColumn, ...], Iterator[Row]]:
-        """The columns and rows of `sql`, as they arrive. Blocks until the first row or the end."""
-        cursor = self.conn.cursor()
-        rows = cursor.stream(sql)  # type: ignore[arg-type, unused-ignore]
-        first = next(rows, None)
-        table = _table(cursor, fetch=False)
+        """The columns of `sql`, and its rows as they arrive.
 
-        def chained() -> Iterator[Row]:
-            if first is not None:
-                yield first
-                yield from rows
+        The columns are asked for first: with the first row they would come too late for a subscription to nothing.
+        """
+        columns = self._describe(sql)
+        return columns, self.conn.cursor().stream(sql)  # type: ignore[arg-type, unused-ignore]
 
-        return (() if table is None else table.columns), chained()
+    def _describe(self, sql: str) -> tuple[ResultColumn, ...]:
+        conn, pgconn = self.conn, self.conn.pgconn
+        with conn.lock:
+            pgconn.send_prepare(b"", sql.encode())
+            _check(conn.wait(generators.execute(pgconn))[-1])
+            pgconn.send_describe_prepared(b"")
+            result = conn.wait(generators.execute(pgconn))[-1]
+            _check(result)
+        names = [(result.fname(i) or b"").decode("utf-8", "replace") for i in range(result.nfields)]
+        return tuple(ResultColumn(name, result.ftype(i)) for i, name in enumerate(names))
 
     def copy_out(self, sql: str, sink: Callable[[bytes], object]) -> str:
         """Runs COPY ... TO STDOUT; returns the command tag."""
@@ -190,8 +196,13 @@ class Client:
                 sock.shutdown(socket.SHUT_RDWR)
 
 
-def _table(cursor: psycopg.Cursor[Row], *, fetch: bool) -> Table | None:
+def _table(cursor: psycopg.Cursor[Row]) -> Table | None:
     if cursor.description is None:
         return None
     columns = tuple(ResultColumn(column.name, column.type_code) for column in cursor.description)
-    return Table(columns, cursor.fetchall() if fetch else [])
+    return Table(columns, cursor.fetchall())
+
+
+def _check(result: PGresult) -> None:
+    if result.status == pq.ExecStatus.FATAL_ERROR:
+        raise psycopg.errors.error_from_result(result)

@@ -52,7 +52,7 @@ class LiveSubscribe:
     def run(self) -> str:
         """Returns the last status line. Raises psycopg.Error, except for the cancellation that was asked for."""
         pump = threading.Thread(target=self._pump, name="subscribe", daemon=True)
-        self._app.run(pre_run=pump.start, handle_sigint=False)
+        self._app.run(pre_run=pump.start)
         self._done.wait()
         pump.join()
         asked_for = isinstance(self._error, psycopg.errors.QueryCanceled) and self._interrupts > 0

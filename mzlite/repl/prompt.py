@@ -7,6 +7,7 @@ materialize=*>                  in a transaction; =!> in a failed one
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -58,6 +59,7 @@ class Prompt:
             tempfile_suffix=".sql",
             search_ignore_case=True,
             reserve_space_for_menu=6,
+            vi_mode=prefers_vi(),
         )
 
     def read(self, default: str = "") -> str:
@@ -101,6 +103,16 @@ def open_history(path: Path | None) -> History:
     except OSError:
         return InMemoryHistory()
     return FileHistory(path)
+
+
+def prefers_vi() -> bool:
+    """Whether the person's readline settings, which psql and most shells follow, ask for vi's keys."""
+    path = Path(os.environ.get("INPUTRC") or "~/.inputrc").expanduser()
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return any(line.split() == ["set", "editing-mode", "vi"] for line in lines)
 
 
 def make_keys() -> KeyBindings:

@@ -16,7 +16,7 @@ from prompt_toolkit.output import DummyOutput
 from mzlite.repl import app
 from mzlite.repl.app import Repl
 from mzlite.repl.highlight import SqlLexer
-from mzlite.repl.prompt import Prompt, open_history
+from mzlite.repl.prompt import Prompt, open_history, prefers_vi
 
 ENTER, CTRL_C, CTRL_D, ESCAPE, UP = "\r", "\x03", "\x04", "\x1b", "\x1b[A"
 Type = Callable[[str], Prompt]
@@ -169,3 +169,10 @@ def test_without_a_terminal_standard_input_is_run(
     monkeypatch.setattr("sys.stdin", io.StringIO("select 9 as nine"))
     assert app.run(postgres_dsn, history_path=None, banner="not shown") == 0
     assert capsys.readouterr().out == " nine \n------\n    9\n(1 row)\n\n"
+
+
+def test_vi_keys_for_those_who_have_asked_readline_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INPUTRC", str(tmp_path / "inputrc"))
+    assert not prefers_vi()
+    (tmp_path / "inputrc").write_text("# mine\nset editing-mode vi\n")
+    assert prefers_vi()

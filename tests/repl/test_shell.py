@@ -283,3 +283,17 @@ def test_names_changed_after_ddl_only(postgres_dsn: str) -> None:
         shell.execute(sql)
     assert seen == ["create table t (a int);", "/* x */ drop table t;"]
     shell.client.close()
+
+
+def test_a_stream_knows_its_columns_before_its_first_row(postgres_dsn: str) -> None:
+    shell = Shell(postgres_dsn, out=io.StringIO(), err=io.StringIO())
+    shell.connect()
+    columns, rows = shell.client.stream("select 1 as a, 'x'::text as b where false;")
+    assert [(column.name, column.type_oid) for column in columns] == [("a", 23), ("b", 25)]
+    assert list(rows) == []
+    columns, rows = shell.client.stream("select date 'infinity' as d, i from generate_series(1, 3) i")
+    assert list(rows) == [("infinity", "1"), ("infinity", "2"), ("infinity", "3")]
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        shell.client.stream("select * from nothing")
+    assert shell.execute("select 1;")
+    shell.client.close()
