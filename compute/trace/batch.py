@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from mzlite.repr.column import I64, U64, Column
+from mzlite.repr.layouts import buffer_dtypes, from_buffers
 from mzlite.repr.timestamp import Frontier, Timestamp
 
 KEY_SHIFT = np.uint64(32)
@@ -25,6 +28,11 @@ LOW_MASK = np.uint64(0xFFFFFFFF)
 HIGH_MASK = np.uint64(0xFFFFFFFF00000000)
 
 _uids = itertools.count(1)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def _aligned(at: int) -> int:
+    return (at + 7) & ~7
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -90,6 +98,89 @@ class Batch:
             None if self.order is None else self.order[start:stop],
             (self.time_min, self.time_max),
         )
+
+    def arrays(self) -> tuple[bytes, list[NDArray[Any]]]:
+        """The header and the flat arrays that a segment holds, in order."""
+        n = len(self)
+        arrays: list[NDArray[Any]] = [self.code]
+        headers: list[Any] = []
+        for column in self.columns:
+            header, flat = column.buffers()
+            headers.append((header, [len(a) for a in flat]))
+            arrays.extend(flat)
+        forms: list[int] = []
+        for array in (self.time, self.diff):
+            constant = n > 0 and array.ndim == 1 and array.strides[0] == 0
+            forms.append(0 if constant else array.ndim)
+            arrays.append(array[:1] if constant else array)
+        if self.order is not None:
+            arrays.append(self.order)
+        d = self.description
+        width = self.diff.shape[1] if self.diff.ndim == 2 else 0
+        header_bytes = _encoder.encode(
+            (n, headers, forms, width, self.order is not None, (d.lower, d.upper, d.since), (self.time_min, self.time_max))
+        )
+        return header_bytes, arrays
+
+    @staticmethod
+    def from_arrays(header: bytes, buffer: memoryview) -> Batch:
+        """Inverse of `arrays`: the arrays lie in `buffer` one after the other, each 8-aligned. No copy."""
+        n, headers, forms, width, has_order, (lower, upper, since), bounds = msgspec.msgpack.decode(header)
+        at = 0
+
+        def read(dtype: Any, count: int) -> NDArray[Any]:
+            nonlocal at
+            array = np.frombuffer(buffer, dtype, count, at)
+            at = _aligned(at + array.nbytes)
+            return array
+
+        code = read(np.uint64, n)
+        columns = []
+        for column_header, sizes in headers:
+            flat = [read(dtype, size) for dtype, size in zip(buffer_dtypes(column_header), sizes)]
+            columns.append(from_buffers(column_header, flat))
+        planes: list[NDArray[Any]] = []
+        for form, dtype in zip(forms, (np.uint64, np.int64)):
+            if form == 0:
+                planes.append(np.broadcast_to(read(dtype, 1)[0], (n,)))
+            elif form == 1:
+                planes.append(read(dtype, n))
+            else:
+                planes.append(read(dtype, n * width).reshape(n, width))
+        order = read(np.int64, n) if has_order else None
+        time, diff = planes
+        return Batch(code, columns, time, diff, Description(lower, upper, since), order, (bounds[0], bounds[1]))
+
+    @property
+    def size_encoded(self) -> int:
+        """Bytes that `write_into` needs."""
+        header, arrays = self.arrays()
+        return _aligned(8 + len(header)) + sum(_aligned(a.nbytes) for a in arrays)
+
+    def write_into(self, target: memoryview) -> int:
+        """One contiguous segment: header size, header, arrays. Returns the bytes written."""
+        header, arrays = self.arrays()
+        target[:8] = len(header).to_bytes(8, "little")
+        target[8 : 8 + len(header)] = header
+        at = _aligned(8 + len(header))
+        for array in arrays:
+            size = array.nbytes
+            if size:
+                np.frombuffer(target, np.uint8, size, at)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            at = _aligned(at + size)
+        return at
+
+    @staticmethod
+    def read_from(source: memoryview) -> Batch:
+        """Map a segment; the batch borrows the memory."""
+        size = int.from_bytes(source[:8], "little")
+        return Batch.from_arrays(bytes(source[8 : 8 + size]), source[_aligned(8 + size) :])
+
+    def encode(self) -> bytes:
+        """A private copy in one piece, for frames and tests."""
+        out = bytearray(self.size_encoded)
+        self.write_into(memoryview(out))
+        return bytes(out)
 
     def check(self) -> None:
         """Test the invariants; linear."""
