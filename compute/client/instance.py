@@ -135,13 +135,11 @@ class Instance:
     def shutdown(self) -> None:
         for uuid in list(self.peeks):
             self._finish_peek(uuid, PeekCanceled(uuid))
-        for id in list(self.replicas):
-            self.drop_replica(id)
-        for id in list(self.collections):
-            collection = self.collections.get(id)
-            if collection is not None:
-                collection.awaiting.clear()
-                collection.policy.release()
+        for replica in list(self.replicas):
+            self.drop_replica(replica)
+        for collection in list(self.collections.values()):
+            collection.awaiting.clear()
+            collection.policy.release()
         for collection in list(self.collections.values()):
             # Still held by a reader that outlives the cluster: nothing can answer it any more.
             collection.release_inputs()
@@ -153,8 +151,8 @@ class Instance:
         commands: list[ComputeCommand] = []
         for command in self.history:
             if isinstance(command, CreateDataflow):
-                for export in command.dataflow.export_ids():
-                    collection = self.collections.get(export)
+                for export_id in command.dataflow.export_ids():
+                    collection = self.collections.get(export_id)
                     if collection is not None and not collection.dropped:
                         collection.hold_for_replica(replica.id)
                         collection.awaiting.add(replica.id)

@@ -9,11 +9,16 @@ reports its exports' frontiers, and knows which local traces it reads so that th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from compute.operators.base import Operator, Port
 from compute.plan.description import DataflowDescription, SubscribeSink
 from compute.protocol.response import Frontiers
 from compute.render.dataflow import Dataflow
+from compute.render.exports import Export, IndexExport
+from compute.render.lir_ranges import LirRange
+from compute.runtime.events import bucket
+from compute.trace.arrangement import TraceSource
 from mzlite.repr.errors import SqlError
 from mzlite.repr.ids import GlobalId
 from mzlite.repr.timestamp import Frontier, frontier_le, meet
@@ -35,7 +40,11 @@ class HostedDataflow:
         self.started = False
         self.readers: dict[GlobalId, int] = {}
         self.compaction: dict[GlobalId, Frontier] = dict.fromkeys(description.export_ids(), description.as_of)
+        self.sink_frontiers: dict[GlobalId, Callable[[], Frontier]] = {}
+        """Of storage sinks: what is written, which trails what is computed."""
         self.elapsed_ns = 0
+        self.durations: dict[int, int] = {}
+        """Steps by duration, in buckets of powers of two nanoseconds."""
         self._reported: dict[GlobalId, Frontiers] = {}
         self._clock_ns = clock_ns
         self._created_ns = clock_ns()
@@ -58,8 +67,42 @@ class HostedDataflow:
         assert self.dataflow is not None
         start = self._clock_ns()
         more = self.dataflow.step()
-        self.elapsed_ns += self._clock_ns() - start
+        took_ns = self._clock_ns() - start
+        self.elapsed_ns += took_ns
+        slot = bucket(took_ns)
+        self.durations[slot] = self.durations.get(slot, 0) + 1
         return more
+
+    def index_source(self, id: GlobalId) -> TraceSource | None:
+        """The trace behind an index export; None when the plan could not be rendered."""
+        if self.dataflow is None:
+            return None
+        export = self.dataflow.exports[id]
+        assert isinstance(export, IndexExport), id
+        return export.source
+
+    # -- for introspection
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """In topological order; the index in it is the operator's number. Empty once the dataflow is complete."""
+        return self.dataflow.graph.operators if self.dataflow is not None else ()
+
+    def ports_of(self, operator: Operator) -> list[Port]:
+        return [value for value in vars(operator).values() if isinstance(value, Port)]
+
+    @property
+    def exports(self) -> list[tuple[GlobalId, Export]]:
+        return [(id, self.dataflow.exports[id]) for id in self.live] if self.dataflow is not None else []
+
+    @property
+    def import_uppers(self) -> list[tuple[GlobalId, Frontier]]:
+        return [(id, source.upper) for id, source in self.dataflow.inputs.items()] if self.dataflow is not None else []
+
+    @property
+    def lir_mapping(self) -> Sequence[LirRange]:
+        """Which operators each plan node became."""
+        return getattr(self.dataflow, "lir_mapping", ())
 
     def newly_hydrated(self) -> int | None:
         """Nanoseconds from creation to the first output, once."""
@@ -94,6 +137,8 @@ class HostedDataflow:
         for source in self.dataflow.inputs.values():
             input = meet(input, source.upper)
         write = _at_least(self.dataflow.exports[id].frontier, as_of)
+        if id in self.sink_frontiers:
+            write = meet(write, _at_least(self.sink_frontiers[id](), as_of))
         return Frontiers(id, write, True, _at_least(input, as_of), True, _at_least(self.dataflow.frontier, as_of), True)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compute.runtime.storage_link import StorageLink
-from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le, less_equal
+from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le, less_equal, meet
 from mzlite.repr.updates import Updates, concat_updates, consolidate
 
 
@@ -25,11 +25,11 @@ class MaterializedViewWriter:
     2. persisted_upper is the reader's: everything the shard holds before it has been subtracted.
     """
 
-    def __init__(self, shard: str, as_of: Timestamp, storage: StorageLink, wake: Callable[[], None]) -> None:
+    def __init__(self, shard: str, as_of: Timestamp, storage: StorageLink, moved: Callable[[], None]) -> None:
         self.shard = shard
         self._as_of = as_of
         self._storage = storage
-        self._wake = wake
+        self._moved = moved
         self._reader: int | None = None
         self._writable = False
         self._started = False
@@ -40,6 +40,14 @@ class MaterializedViewWriter:
         self._mixed = False  # pending holds both desired and persisted updates: consolidate before writing
         self._in_flight: tuple[Frontier, Updates | None] | None = None
         self._appended: set[Frontier] = set()
+
+    @property
+    def frontier(self) -> Frontier:
+        """What of the output is in the shard."""
+        return meet(self._persisted_upper, self._desired_upper)
+
+    def poll(self) -> None:
+        """Nothing to gather: there is one worker."""
 
     def start(self) -> None:
         if not self._started:
@@ -58,7 +66,7 @@ class MaterializedViewWriter:
         self._writable = True
         self._write()
 
-    def push(self, updates: Updates | None, upper: Frontier) -> None:
+    def push(self, updates: Updates | None, errs: Updates | None, upper: Frontier) -> None:
         """The dataflow's output is complete before upper; updates are what changed."""
         if updates is not None and len(updates):
             self._pending.append(updates)
@@ -78,6 +86,7 @@ class MaterializedViewWriter:
         self._seen_shard = True
         self._persisted_upper = upper
         self._write()
+        self._moved()
 
     def _write(self) -> None:
         lower, upper = self._persisted_upper, self._desired_upper
@@ -119,6 +128,7 @@ class MaterializedViewWriter:
             return
         if done:
             self._persisted_upper = target
+            self._moved()
         else:
             # Somebody else wrote: take ours back; the reader brings theirs, and the two cancel.
             self._appended.discard(target)

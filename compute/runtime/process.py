@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 from compute.client.placement import Role
 from compute.protocol.framing import Deframer, decode_commands, encode_message, frame
-from compute.runtime.rounds import WorkerExchange
+from compute.runtime.exchange import WorkerExchange
 from compute.runtime.shard_socket import ShardSocket
 from compute.runtime.spawn import SpawnRequest
 from compute.runtime.worker import Worker
@@ -107,7 +107,7 @@ class WorkerProcess:
         peers = socks[1 + int(request.has_registry) :]
         ordinals = [w for w in range(request.workers) if w != request.worker]
         self.exchange_links = {ordinal: Link(sock) for ordinal, sock in zip(ordinals, peers, strict=True)}
-        self.exchange = WorkerExchange(request.worker, request.workers, self._exchange_send)
+        self.exchange = WorkerExchange(self._exchange_send)
         self.shards = ShardSocket(request.shard_socket)
         publisher = None
         registry = None

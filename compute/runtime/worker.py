@@ -39,12 +39,13 @@ from compute.render.context import RenderContext
 from compute.render.dataflow import Dataflow
 from compute.runtime import logging, reconcile
 from compute.runtime.events import EventLog
+from compute.runtime.exchange import DataflowExchange, WorkerExchange
 from compute.runtime.hosted import HostedDataflow, dropped
+from compute.runtime.mv_gather import SinkForwarder, SinkGatherer, SinkWriter
 from compute.runtime.mv_sink import MaterializedViewWriter
 from compute.runtime.peeks import IndexRead, Peeks
-from compute.runtime.shard_read import ShardRead, owner_of
 from compute.runtime.reports import Gauges, Rendered, encode_report
-from compute.runtime.rounds import Rounds, WorkerExchange
+from compute.runtime.shard_read import ShardRead, owner_of
 from compute.runtime.storage_link import StorageLink
 from compute.shared.publisher import Publisher
 from compute.shared.registry import Registry
@@ -92,13 +93,16 @@ class Worker:
         self.events = EventLog()
         self.peeks = Peeks(self._emit, self.events)
         self.parameters: dict[str, Any] = {}
-        self._rounds = Rounds(worker, exchange) if exchange is not None and workers > 1 else None
+        self._exchange = exchange if workers > 1 else None
+        if self._exchange is not None:
+            self._exchange.arrived = self._message_arrived
         self._hosted: dict[GlobalId, HostedDataflow] = {}
         self._dataflows: dict[int, HostedDataflow] = {}
         self._peers: dict[GlobalId, DataflowDescription | None] = {}
         self._importers: dict[GlobalId, set[HostedDataflow]] = {}
-        self._writers: dict[GlobalId, MaterializedViewWriter] = {}
+        self._writers: dict[GlobalId, SinkWriter] = {}
         self._logging: logging.Logging | None = None
+        self._log: logging.Logging | logging.LogForwarder | None = None
         self._hot: deque[HostedDataflow] = deque()
         self._cold: deque[HostedDataflow] = deque()
         self._queued: set[HostedDataflow] = set()
@@ -162,8 +166,13 @@ class Worker:
             for variant, id in command.logs.items():
                 self._peers[id] = None
                 self.registry.declare_peer(id, 0, logging.layout_of(variant), 0)
+            if command.logs:
+                self._log = logging.LogForwarder(self, command.logging_interval_ms, self.registry.forward_log)
         elif command.logs:
-            self._logging = logging.Logging(self, command.logs, command.logging_interval_ms)
+            self._logging = logging.Logging(self, command.logs, command.logging_interval_ms, self._log_moved)
+            self._log = self._logging
+            if self.publisher is not None:
+                self.publisher.on_log = self._logging.forward
             for id, arrangement in self._logging.arrangements.items():
                 self._peers[id] = None
                 if self.publisher is not None:
@@ -192,18 +201,17 @@ class Worker:
         for id in description.index_imports:
             self._importers.setdefault(id, set()).add(hosted)
         self.events.dataflow_created(incarnation, hosted)
+        exchange = self._exchange.open(incarnation) if self._exchange is not None else None
         for id, sink in description.sink_exports.items():
             if isinstance(sink.connection, MaterializedViewSink):
-                self._writers[id] = MaterializedViewWriter(
-                    sink.connection.shard, description.as_of, self.storage, lambda: self._wake(hosted)
-                )
+                self._create_writer(hosted, id, sink.connection.shard, exchange)
         context = RenderContext(
             worker=self.worker,
             workers=self.workers,
             trace=lambda id, desc: self._import(id, description.as_of),
             subscribe=self._subscribe_batch,
             append=self._append,
-            exchange=self._rounds.open(incarnation) if self._rounds is not None else None,
+            exchange=exchange,
         )
         try:
             hosted.dataflow = Dataflow(description, context)
@@ -212,10 +220,30 @@ class Worker:
         self._emit(Status("rendered", encode_report(Rendered(self.role.value, self.worker, description.export_ids()))))
         if hosted.dataflow is not None and self.publisher is not None:
             for id in description.index_exports:
-                source = hosted.dataflow.exports[id].source
+                source = hosted.index_source(id)
                 assert isinstance(source, Arrangement), source
                 self.publisher.register(id, incarnation, source, description.as_of)
         self.outbox.extend(hosted.reports())
+
+    def _create_writer(self, hosted: HostedDataflow, id: GlobalId, shard: str, exchange: DataflowExchange | None) -> None:
+        """One worker, chosen by id, writes; the others send it their part."""
+        owner = owner_of(id, self.workers)
+        if exchange is not None and owner != self.worker:
+            self._writers[id] = SinkForwarder(exchange, owner)
+            return
+        writer = MaterializedViewWriter(shard, hosted.description.as_of, self.storage, lambda: self._report(hosted))
+        self._writers[id] = writer if exchange is None else SinkGatherer(writer, exchange, self.worker, self.workers)
+        hosted.sink_frontiers[id] = lambda: writer.frontier
+
+    def _message_arrived(self, incarnation: int) -> None:
+        """Another worker sent something to a dataflow."""
+        hosted = self._dataflows.get(incarnation)
+        if hosted is not None:
+            for id in hosted.description.sink_exports:
+                writer = self._writers.get(id)
+                if writer is not None:
+                    writer.poll()
+            self._wake(hosted)
 
     def _import(self, id: GlobalId, as_of: Timestamp) -> TraceSource:
         """The trace behind an import. A peer's is its publication point, whether published yet or not."""
@@ -228,7 +256,7 @@ class Worker:
     def _source(self, id: GlobalId) -> TraceSource | None:
         hosted = self._hosted.get(id)
         if hosted is not None:
-            return hosted.dataflow.exports[id].source if hosted.dataflow is not None else None
+            return hosted.index_source(id)
         if self._logging is not None and id in self._logging.arrangements:
             return self._logging.arrangements[id]
         return self.registry.peer(id) if self.registry is not None else None
@@ -325,8 +353,8 @@ class Worker:
                     del self._importers[import_id]
         if hosted.dataflow is not None:
             hosted.dataflow.drop()
-        if self._rounds is not None:
-            self._rounds.close(hosted.incarnation)
+        if self._exchange is not None:
+            self._exchange.close(hosted.incarnation)
         del self._dataflows[hosted.incarnation]
         self._queued.discard(hosted)
         self.events.dataflow_dropped(hosted.incarnation)
@@ -409,8 +437,6 @@ class Worker:
     def step(self) -> bool:
         """Run one slice. False when there is nothing to do until something arrives."""
         ran = self.peeks.step()
-        if self._rounds is not None:
-            self._rounds.poll(self._dataflows, self._wake)
         hosted = self._next()
         if hosted is not None:
             more = hosted.step()
@@ -442,6 +468,10 @@ class Worker:
             for id in hosted.live:
                 self.events.hydrated(id, elapsed_ns)
         self._changed(hosted)
+        self._report(hosted)
+
+    def _report(self, hosted: HostedDataflow) -> None:
+        """Say how far the exports have come, and wake what reads them here."""
         reports = hosted.reports()
         if reports:
             self.outbox.extend(reports)
@@ -456,7 +486,7 @@ class Worker:
         """Mirror the dataflow's own arrangements to the reader."""
         if self.publisher is not None and hosted.dataflow is not None:
             for id in hosted.description.index_exports:
-                source = hosted.dataflow.exports[id].source
+                source = hosted.index_source(id)
                 assert isinstance(source, Arrangement), source
                 self.publisher.changed(source)
 
@@ -477,14 +507,24 @@ class Worker:
 
     def tick(self) -> None:
         """Called once per logging interval."""
+        if self._log is None:
+            return
+        self._log.tick()
         if self._logging is not None:
-            self._logging.tick()
+            self.outbox.extend(self._logging.reports())
             if self.role is not Role.MAINTENANCE:
                 self.peeks.wake()
 
+    def _log_moved(self, id: GlobalId) -> None:
+        assert self._logging is not None
+        if self.publisher is not None:
+            self.publisher.changed(self._logging.arrangements[id])
+        for importer in self._importers.get(id, ()):
+            self._wake(importer)
+
     @property
     def logging_interval_s(self) -> float | None:
-        return self._logging.interval_ms / 1000 if self._logging is not None else None
+        return self._log.interval_ms / 1000 if self._log is not None else None
 
     def _emit(self, response: ComputeResponse) -> None:
         self.outbox.append(response)

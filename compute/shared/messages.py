@@ -65,8 +65,15 @@ class HoldMoved(msgspec.Struct, frozen=True, tag="hold"):
     time: Frontier
 
 
+class LogChanges(msgspec.Struct, frozen=True, tag="log"):
+    """Reader to publisher: changes of one of its log relations (encoded updates, without a time)."""
+
+    variant: str
+    updates: bytes
+
+
 PublisherMessage = TraceChanged | Published | Unpublished | TraceDropped
-RegistryMessage = PublisherMessage | HoldMoved
+RegistryMessage = PublisherMessage | HoldMoved | LogChanges
 
 encode_messages = msgspec.msgpack.Encoder().encode
 decode_messages = msgspec.msgpack.Decoder(list[RegistryMessage]).decode

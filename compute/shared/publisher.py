@@ -14,12 +14,14 @@ Changes of a trace that the socket does not take at once run together: the reade
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Protocol
 
 from compute.shared import segments
 from compute.shared.messages import (
     BatchParcel,
     HoldMoved,
+    LogChanges,
     Published,
     RegistryMessage,
     TraceChanged,
@@ -30,8 +32,10 @@ from compute.shared.messages import (
 )
 from compute.trace.arrangement import Arrangement, ArrangementHold
 from compute.trace.batch import Batch
+from mzlite.repr.encode import decode_updates
 from mzlite.repr.ids import GlobalId
 from mzlite.repr.timestamp import Frontier, Timestamp
+from mzlite.repr.updates import Updates
 
 PointKey = tuple[GlobalId, int]
 
@@ -85,6 +89,8 @@ class Publisher:
         self._traces: dict[int, PublishedTrace] = {}  # id(arrangement) -> trace; the trace keeps the object alive
         self._points: dict[PointKey, Point] = {}
         self._dirty: list[PublishedTrace] = []
+        self.on_log: Callable[[str, Updates], None] = lambda variant, updates: None
+        """Receives the reader's changes of log relations."""
         self._early: dict[PointKey, Frontier] = {}  # reports about points whose creation has not been processed here
 
     # -- writers
@@ -159,6 +165,9 @@ class Publisher:
 
     def handle(self, payload: bytes) -> None:
         for message in decode_messages(payload):
+            if isinstance(message, LogChanges):
+                self.on_log(message.variant, decode_updates(message.updates))
+                continue
             assert isinstance(message, HoldMoved), message
             key = (message.id, message.incarnation)
             point = self._points.get(key)

@@ -17,6 +17,7 @@ from compute.shared import segments
 from compute.shared.messages import (
     BatchParcel,
     HoldMoved,
+    LogChanges,
     Published,
     RegistryMessage,
     TraceChanged,
@@ -215,7 +216,7 @@ class Registry:
                     point.writer_gone = True
             case TraceDropped(number):
                 del self._traces[number]
-            case HoldMoved():
+            case HoldMoved() | LogChanges():
                 raise AssertionError(f"a reader's report came back: {message}")
 
     def _receive(self, parcel: BatchParcel) -> Batch:
@@ -226,6 +227,10 @@ class Registry:
             return segments.read(fd, parcel.size)
         finally:
             os.close(fd)
+
+    def forward_log(self, variant: str, updates: bytes) -> None:
+        """Introspection of this worker, for the twin that keeps the log relations."""
+        self._send(encode_messages([LogChanges(variant, updates)]))
 
     # -- holds
 

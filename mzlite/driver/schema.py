@@ -13,8 +13,8 @@ from mzlite.repr.datum import column_to_datums
 from mzlite.repr.errors import SqlError
 from mzlite.repr.text import format_datum, parse_datum
 from mzlite.repr.typenames import type_by_name
-from mzlite.repr.types import BYTEA, INT2, INT4, INT8, TEXT, ColumnType, RelationDesc, RelationType, ScalarType
 from mzlite.repr.types import BOOL as BOOLEAN
+from mzlite.repr.types import BYTEA, INT2, INT4, INT8, TEXT, ColumnType, RelationDesc, RelationType, ScalarType
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|\S+)')
 # The names a driver's schema has for SQL types; errors speak of these.
