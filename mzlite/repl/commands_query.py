@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 
 from mzlite.repl.registry import Call, CommandError, command
-from mzlite.repl.script import wants_more
+from mzlite.repl.script import Script, wants_more
 
 GROUP = "Query"
 WATCH_DEFAULT_S = 2.0
@@ -127,8 +127,6 @@ def edit(call: Call) -> bool:
     if text and not wants_more(text):
         call.script.buffer = ""
         shell.output.write(text + "\n")
-        from mzlite.repl.script import Script
-
         return shell.run_script(Script(text.splitlines(keepends=True), shell.settings.variables))
     call.script.buffer = text
     return True
