@@ -37,7 +37,7 @@ _READY = re.compile(r"postgres(?:ql)?://(?:[^@/\s]*@)?(\[[^\]\s]+\]|[^:/\s]+):(\
 
 
 def default_command() -> tuple[str, ...]:
-    return (sys.executable, "-m", "mzlite", "serve", "--listen", "127.0.0.1:0")
+    return (sys.executable, "-m", "mzlite", "serve", "--listen", "127.0.0.1:0", "--lifeline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,10 @@ class ChildServer:
     @property
     def dsn(self) -> str:
         return self._dsn("materialize")
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return self._host, self._port
 
     def _dsn(self, user: str) -> str:
         return f"host={self._host} port={self._port} user={user} dbname=materialize"
@@ -124,7 +128,7 @@ class ChildServer:
         try:
             process = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # never written to; its end tells a child that heeds it that we are gone
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -158,6 +162,8 @@ class ChildServer:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
         if self._data_dir is not None:
             shutil.rmtree(self._data_dir, ignore_errors=True)
             self._data_dir = None
