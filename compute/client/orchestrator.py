@@ -15,8 +15,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from compute.client.connection import Connection
 from compute.client.placement import Role
 from compute.protocol.framing import frame
 from compute.runtime.spawn import KillRequest, SpawnRequest, encode_request
@@ -96,6 +97,12 @@ class Orchestrator:
                     sock.close()
         first = control[roles[0]]
         return ReplicaProcesses(self, key, first, control.get(Role.INTERACTIVE))
+
+    def connect(
+        self, sock: socket.socket, on_frames: Callable[[list[bytes]], None], on_close: Callable[[], None]
+    ) -> Connection:
+        """Speak to a worker through its control socket (a simulation has something else than sockets)."""
+        return Connection(sock, on_frames, on_close)
 
     def kill(self, key: int) -> None:
         if self._sock is not None:

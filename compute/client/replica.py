@@ -72,7 +72,7 @@ class Replica:
             state = PartitionedState(self.workers)
             side = []
             for shard, sock in enumerate(runtime):
-                connection = Connection(sock, partial(self._frames, state, shard), self._lost, self._loop)
+                connection = self._orchestrator.connect(sock, partial(self._frames, state, shard), self._lost)
                 side.append(connection)
             sides.append(side)
             self._connections.extend(side)

@@ -198,6 +198,10 @@ class Publisher:
     def point_count(self) -> int:
         return len(self._points)
 
+    def leftovers(self) -> int:
+        """What is alive, for leak checks."""
+        return len(self._points) + len(self._traces) + len(self._early)
+
     # -- internal
 
     def _forget(self, key: PointKey) -> None:

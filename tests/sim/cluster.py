@@ -1,0 +1,128 @@
+"""The whole of compute in one process: the real controller, multiplexer and workers; fake sockets, a fake shard store.
+
+Nothing moves by itself: `Simulation.act` picks one thing that can happen (a worker takes a command, runs a slice, hears
+its twin, ...) with the given random generator, so a run is determined by its seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from compute.client.controller import ComputeController
+from compute.client.orchestrator import Orchestrator
+from tests.sim.replica import SimReplica, SimWorker
+from tests.sim.shards import SimShards
+
+
+class SimConnection:
+    """The controller's end of a worker's control socket."""
+
+    def __init__(self, sim: SimWorker, on_frames: Callable[[list[bytes]], None], on_close: Callable[[], None]) -> None:
+        self.sim = sim
+        self.on_close = on_close
+        self.open = True
+        self.on_frames = on_frames
+        sim.on_response = self._deliver
+
+    def _deliver(self, data: bytes) -> None:
+        if self.open:
+            self.on_frames([data])
+
+    def send(self, data: bytes) -> None:
+        if self.open:
+            self.sim.send(data)
+
+    def close(self) -> None:
+        self.open = False
+
+
+class SimProcesses:
+    def __init__(self, replica: SimReplica) -> None:
+        self.replica = replica
+        self.maintenance: list[Any] = list(replica.runtimes[0])
+        self.interactive: list[Any] | None = list(replica.runtimes[1]) if len(replica.runtimes) > 1 else None
+        self.connections: list[SimConnection] = []
+
+    def kill(self) -> None:
+        if not self.replica.dead:
+            self.replica.kill()
+
+
+class SimOrchestrator(Orchestrator):
+    """Replicas of queues instead of processes."""
+
+    def __init__(self, shards: SimShards, now_ms: Callable[[], int]) -> None:
+        super().__init__(None)
+        self.shards = shards
+        self.now_ms = now_ms
+        self.replicas: list[SimProcesses] = []
+
+    def start(self) -> None:
+        return
+
+    def shutdown(self) -> None:
+        return
+
+    def spawn(self, name: str, workers: int, interactive: bool) -> Any:
+        processes = SimProcesses(SimReplica(self.shards, workers, interactive, self.now_ms))
+        self.replicas = [p for p in self.replicas if not p.replica.dead]
+        self.replicas.append(processes)
+        return processes
+
+    def connect(self, sock: Any, on_frames: Callable[[list[bytes]], None], on_close: Callable[[], None]) -> Any:
+        connection = SimConnection(sock, on_frames, on_close)
+        for processes in self.replicas:
+            if any(sock is worker for worker in processes.replica.workers):
+                processes.connections.append(connection)
+        return connection
+
+    def live(self) -> list[SimProcesses]:
+        return [p for p in self.replicas if not p.replica.dead]
+
+    def crash(self, processes: SimProcesses) -> None:
+        """A worker of the replica ends without a word."""
+        processes.replica.kill()
+        for connection in processes.connections:
+            if connection.open:
+                asyncio.get_running_loop().call_soon(connection.on_close)
+
+
+class Simulation:
+    """act(): one random step. settle(): everything until nothing moves."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.shards = SimShards()
+        self.clock_ms = 1_000
+        self.orchestrator = SimOrchestrator(self.shards, lambda: self.clock_ms)
+        self.since_log: deque[tuple[str, int | None]] = deque(maxlen=1000)
+        self.controller = ComputeController(None, on_storage_since=self._since, orchestrator=self.orchestrator)
+
+    def _since(self, shard: str, since: int | None) -> None:
+        state = self.shards.shard(shard)
+        if since is not None:
+            state.since = max(state.since, since)
+        self.since_log.append((shard, since))
+
+    def _actions(self) -> list[Callable[[], bool]]:
+        return [a for p in self.orchestrator.live() for sim in p.replica.workers for a in sim.actions()]
+
+    async def act(self) -> None:
+        actions = self._actions()
+        if actions:
+            self.random.choice(actions)()
+        await asyncio.sleep(0)
+
+    async def settle(self) -> None:
+        idle = 0
+        while idle < 3:
+            moved = False
+            for action in self._actions():
+                while action():
+                    moved = True
+            await asyncio.sleep(0)
+            idle = 0 if moved else idle + 1
