@@ -10,13 +10,29 @@ from mzlite.expr.functions.registry import FUNCTIONS, FunctionEntry, bind, by_na
 from mzlite.expr.functions import (  # isort: skip
     arithmetic,
     boolean,
+    bytes,
     comparison,
+    dates,
+    math,
     number_casts,
     patterns,
     text,
     text_casts,
+    time_functions,
 )
 
-FAMILIES = (arithmetic, boolean, comparison, number_casts, patterns, text, text_casts)
+FAMILIES = (
+    arithmetic,
+    boolean,
+    bytes,
+    comparison,
+    dates,
+    math,
+    number_casts,
+    patterns,
+    text,
+    text_casts,
+    time_functions,
+)
 
 __all__ = ["FAMILIES", "FUNCTIONS", "FunctionEntry", "bind", "by_name"]
