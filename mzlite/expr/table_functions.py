@@ -69,7 +69,12 @@ def by_name(name: str) -> list[TableFunctionEntry]:
 def call_table_function(
     func: TableFunc, args: Sequence[Column], n: int
 ) -> tuple[I64, list[Column], tuple[I64, list[bytes]] | None]:
-    """See the module."""
+    """See the module. `ordinality:<id>` is a function WITH ORDINALITY: its columns, then the row's number within its input row."""
+    if func.func.startswith("ordinality:"):
+        inner = TableFunc(func.func.removeprefix("ordinality:"), RelationType(func.typ.columns[:-1]))
+        owner, columns, failed = call_table_function(inner, args, n)
+        _, place = _flatten(np.bincount(owner, minlength=n).astype(np.int64))
+        return owner, [*columns, FixedColumn(place + 1)], failed
     entry = TABLE_FUNCTIONS[func.func]
     typ = func.typ.columns[0].scalar if func.typ.columns else BOOL
     site = CallSite(func.func, entry.param_types(len(args)) or entry.params, typ)
