@@ -97,6 +97,7 @@ class Simulation:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.shards = SimShards()
+        self._pace: dict[int, float] = {}
         self.clock_ms = 1_000
         self.orchestrator = SimOrchestrator(self.shards, lambda: self.clock_ms)
         self.since_log: deque[tuple[str, int | None]] = deque(maxlen=1000)
@@ -112,9 +113,20 @@ class Simulation:
         return [a for p in self.orchestrator.live() for sim in p.replica.workers for a in sim.actions()]
 
     async def act(self) -> None:
-        actions = self._actions()
-        if actions:
-            self.random.choice(actions)()
+        """One worker does one thing. Workers differ in speed, and for stretches some stand still."""
+        workers = [sim for p in self.orchestrator.live() for sim in p.replica.workers]
+        if workers:
+            if self.random.random() < 0.05:
+                self._pace.clear()
+            for sim in workers:
+                if id(sim) not in self._pace:
+                    self._pace[id(sim)] = self.random.choice((0.0, 0.0, 0.1, 1.0, 1.0))
+            paces = [self._pace[id(sim)] for sim in workers]
+            if any(paces):
+                sim = self.random.choices(workers, paces)[0]
+                action = self.random.choice(sim.actions())
+                for _ in range(self.random.choice((1, 1, 10))):
+                    action()
         await asyncio.sleep(0)
 
     async def settle(self) -> None:

@@ -312,7 +312,7 @@ async def scenario(seed: int, workers: int, interactive: bool) -> int:
             except ReadHoldInsufficient:
                 pass  # the index is going away under the client's feet
         else:
-            for _ in range(sim.random.randrange(6)):
+            for _ in range(sim.random.randrange(12)):
                 await sim.act()
         client.check_reads()
     # Let everything that was asked be answered ...
