@@ -25,10 +25,12 @@ from compute.operators.reduce import Prelude, Reduce, counts_rows
 from compute.operators.temporal import TemporalFilter
 from compute.operators.threshold import Threshold
 from compute.operators.topk import TopK
-
 from compute.plan.description import DataflowDescription, IndexDesc, IndexExport, SubscribeSink
 from compute.plan.lir import (
     DeltaJoin as DeltaPlan,
+)
+from compute.plan.lir import (
+    LinearJoin as LinearPlan,
 )
 from compute.plan.lir import (
     Lir,
@@ -150,7 +152,7 @@ class Builder:
         return inner
 
     def exchange(self, port: Port, layout: KeyLayout) -> Port:
-        """Rows at the worker that owns their key."""
+        """Rows at the worker that owns their key. To be called before the operator that needs them is made."""
         channels = self.context.exchange
         if channels is None or self.context.workers == 1:
             return port
@@ -167,8 +169,9 @@ class Builder:
         if known is not None:
             return known
         layout = KeyLayout(key, collection.arity)
+        port = self.exchange(collection.oks, layout)
         arrange = Arrange(self.graph, layout)
-        self.exchange(collection.oks, layout).connect(arrange)
+        port.connect(arrange)
         collection.arranged[key] = arrange.arranged
         collection.errs = union_errs(collection.errs, (arrange.errs,))
         return arrange.arranged
@@ -218,8 +221,9 @@ class Builder:
                 return Collection(negate.oks, input.errs, input.arity)
             case LirThreshold():
                 input = self.render(plan.input)
+                port = self.exchange(input.oks, identity_layout(input.arity))
                 threshold = Threshold(self.graph, input.arity)
-                self.exchange(input.oks, identity_layout(input.arity)).connect(threshold)
+                port.connect(threshold)
                 return Collection(threshold.oks, input.errs, input.arity)
             case LirUnion():
                 return self._union(plan)
@@ -285,9 +289,15 @@ class Builder:
 
     def _join(self, plan: LirJoin) -> Collection:
         inputs = [self.render(i) for i in plan.inputs]
-        if isinstance(plan.plan, DeltaPlan):
-            return self._delta_join(plan.plan, inputs)
         linear = plan.plan
+        if isinstance(linear, DeltaPlan):
+            if self.context.exchange is None or self.context.workers == 1:
+                return self._delta_join(linear, inputs)
+            # A path's rows would have to change workers between lookups: its first path, as a linear join, does.
+            linear = LinearPlan(0, linear.source_mfps[0], linear.paths[0])
+            final = plan.plan.final[0]  # type: ignore[union-attr]
+        else:
+            final = None
         start = inputs[linear.source]
         stream = self.apply(start, linear.source_mfp)
         errs = union_errs(*(i.errs for i in inputs), stream.errs)
@@ -299,7 +309,8 @@ class Builder:
             join = LinearStage(self.graph, left, right, stage.closure)
             stream = Collection(join.oks, (join.errs,), len(stage.closure.projection))
             errs = union_errs(errs, stream.errs)
-        return Collection(stream.oks, errs, stream.arity)
+        made = Collection(stream.oks, errs, stream.arity)
+        return made if final is None else self.apply(made, final)
 
     def _delta_join(self, plan: DeltaPlan, inputs: Sequence[Collection]) -> Collection:
         by_input: list[Arranged | None] = [None] * len(inputs)
@@ -311,9 +322,6 @@ class Builder:
                 by_input[stage.input] = by_input[stage.input] or arranged
                 stages.append((stage.input, arranged, stage.stream_key, stage.closure))
             paths.append(stages)
-        workers = self.context.exchange is not None and self.context.workers > 1
-        if workers:
-            raise unsupported("delta joins over several workers")
         join = DeltaJoin(self.graph)
         for i, stages in enumerate(paths):
             source = by_input[i] or self.arranged(inputs[i], ())
@@ -377,18 +385,18 @@ class Builder:
 
     def _topk(self, plan: LirTopK) -> Collection:
         input = self.render(plan.input)
+        port = self.exchange(input.oks, KeyLayout(tuple(Ref(i) for i in plan.group_key), input.arity))
         operator = TopK(self.graph, input.arity, plan.group_key, plan.order_by, plan.limit, plan.offset)
-        layout = KeyLayout(tuple(Ref(i) for i in plan.group_key), input.arity)
-        self.exchange(input.oks, layout).connect(operator)
+        port.connect(operator)
         return Collection(operator.oks, union_errs(input.errs, (operator.errs,)), input.arity)
 
     def _window(self, plan: LirWindow) -> Collection:
         input = self.render(plan.input)
         from compute.operators.window import Window
 
+        port = self.exchange(input.oks, KeyLayout(tuple(Ref(i) for i in plan.partition_by), input.arity))
         operator = Window(self.graph, input.arity, plan)
-        layout = KeyLayout(tuple(Ref(i) for i in plan.partition_by), input.arity)
-        self.exchange(input.oks, layout).connect(operator)
+        port.connect(operator)
         errs = union_errs(input.errs, (operator.errs,))
         return Collection(operator.oks, errs, input.arity + len(plan.calls))
 
@@ -400,9 +408,10 @@ class Builder:
             for input in inputs:
                 input.oks.connect(union)
             return Collection(union.oks, union_errs(*(i.errs for i in inputs)), arity)
+        ports = [self.exchange(input.oks, identity_layout(arity)) for input in inputs]
         consolidate = Consolidate(self.graph, arity)
-        for input in inputs:
-            self.exchange(input.oks, identity_layout(arity)).connect(consolidate)
+        for port in ports:
+            port.connect(consolidate)
         return Collection(consolidate.oks, union_errs(*(i.errs for i in inputs)), arity)
 
 

@@ -13,7 +13,6 @@ from compute.plan.description import MaterializedViewSink, SinkExport, Subscribe
 from compute.render.context import RenderContext
 from compute.trace.arrangement import Arrangement, ArrangementHold, Hold, TraceSource
 from compute.trace.builder import BatchBuilder
-from mzlite.expr.scalar import Scalar
 from mzlite.repr.encode import encode_updates
 from mzlite.repr.errors import SqlError, encode_error
 from mzlite.repr.ids import GlobalId
