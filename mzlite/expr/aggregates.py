@@ -118,6 +118,7 @@ def _register_accumulable() -> None:
             returns=ScalarType("int8"),
             kind="accumulable",
             nullable="never",
+            typed=False,
             empty=k.ZERO_INT8,
             lanes=1,
             contribute=k.contribute_count,
@@ -174,6 +175,7 @@ def _register_hierarchical() -> None:
                     params=(typ,),
                     returns=typ,
                     kind="hierarchical",
+                    typed=False,
                     take_last=name == "max",
                 )
             )

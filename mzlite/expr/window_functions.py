@@ -51,7 +51,9 @@ def by_name(name: str) -> list[WindowEntry]:
 def _register(name: str, signature: str, *, id: str, nullable: bool = True, uses_frame: bool = False) -> None:
     params, _, returns = parse_signature(signature)
     WINDOW_FUNCTIONS.add(
-        WindowEntry(id=id, name=name, params=params, returns=returns, nullable=nullable, uses_frame=uses_frame)
+        WindowEntry(
+            id=id, name=name, params=params, returns=returns, typed=False, nullable=nullable, uses_frame=uses_frame
+        )
     )
 
 

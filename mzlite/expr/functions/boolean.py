@@ -18,6 +18,7 @@ register(
     strict=False,
     nullable="all_args",
     can_error=False,
+    typed=False,
 )
 register("not", "bool -> bool", elementwise(np.logical_not, Layout.BOOL), id="not", can_error=False, display="NOT")
 register(
@@ -28,6 +29,7 @@ register(
     strict=False,
     nullable="never",
     can_error=False,
+    typed=False,
     display="IS NULL",
 )
 register(

@@ -28,6 +28,7 @@ for _symbol, _word in WORDS.items():
             compare(_symbol),
             id=f"{_word}_{_kind}",
             can_error=False,
+            typed=False,
         )
 
 for _name in ("greatest", "least"):
@@ -39,4 +40,5 @@ for _name in ("greatest", "least"):
         strict=False,
         nullable="all_args",
         can_error=False,
+        typed=False,
     )

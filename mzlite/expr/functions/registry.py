@@ -34,7 +34,7 @@ class Signature:
 
     params: may hold the pseudo kinds of `polymorphic`. variadic: type of any number of further arguments.
     optional: how many trailing params may be left out. returns: a type (possibly pseudo), or a function of the
-    concrete argument types.
+    concrete argument types. typed: whether evaluation needs to know the argument types (else one id serves all).
     """
 
     id: str
@@ -42,6 +42,7 @@ class Signature:
     params: tuple[ScalarType, ...] = ()
     variadic: ScalarType | None = None
     returns: Returns
+    typed: bool = True
 
     @property
     def is_polymorphic(self) -> bool:
@@ -68,8 +69,8 @@ class Signature:
 
 
 def bind(entry: S, arg_types: Sequence[ScalarType]) -> S:
-    """The concrete form of an overload for these argument types: itself unless it is polymorphic or variadic."""
-    if not entry.is_polymorphic:
+    """The concrete form of an overload for these argument types: itself unless it is polymorphic and typed."""
+    if not entry.is_polymorphic or not entry.typed:
         return entry
     types = tuple(bare(t) for t in arg_types)
     suffix = ",".join(type_text(t) for t in types)
