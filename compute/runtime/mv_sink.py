@@ -4,7 +4,8 @@
 
 Desired updates come from the dataflow, persisted ones from a reader of the shard. After a restart the shard holds an
 earlier writer's output: whatever it lacks or has too much is written at its upper. Two replicas writing one view take
-turns by compare-and-append; what one writes cancels the other's correction. Source: Materialize's self-correcting sink.
+turns by compare-and-append; what one writes cancels the other's correction. Rows and errors are corrected alike.
+Source: Materialize's self-correcting sink.
 """
 
 from __future__ import annotations
@@ -18,11 +19,60 @@ from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le, less_equal, 
 from mzlite.repr.updates import Updates, concat_updates, consolidate
 
 
-class MaterializedViewWriter:
-    """Invariants:
+class Correction:
+    """Updates that are desired and not known to be persisted, less those persisted and not desired.
 
-    1. at most one append is under way; its updates are out of `pending` until it fails.
-    2. persisted_upper is the reader's: everything the shard holds before it has been subtracted.
+    mixed: both kinds are in it, so it must be consolidated before it is written.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Updates] = []
+        self.mixed = False
+
+    def add(self, updates: Updates | None) -> None:
+        if updates is not None and len(updates):
+            self.parts.append(updates)
+
+    def subtract(self, parts: Sequence[Updates]) -> None:
+        for part in parts:
+            if len(part):
+                self.parts.append(part.negate())
+                self.mixed = True
+
+    def take(self, lower: Timestamp, upper: Frontier) -> Updates | None:
+        """Remove the updates before upper; their times are brought up to lower."""
+        ready: list[Updates] = []
+        later: list[Updates] = []
+        for part in self.parts:
+            if upper is None or int(part.time.max()) < upper:
+                ready.append(part)
+            else:
+                before = part.time < np.uint64(upper)
+                ready.append(part.filter(before))
+                later.append(part.filter(~before))
+        self.parts = [part for part in later if len(part)]
+        ready = [u.advance_to(lower) if int(u.time.min()) < lower else u for u in ready if len(u)]
+        if not ready:
+            return None
+        joint = concat_updates(ready)
+        if self.mixed:
+            joint = consolidate(joint)
+            self.mixed = bool(self.parts)
+        return joint if len(joint) else None
+
+    def put_back(self, updates: Updates | None) -> None:
+        """What was taken has not been written: somebody else's writing will be subtracted from it."""
+        if updates is not None:
+            self.parts.append(updates)
+            self.mixed = True
+
+
+class MaterializedViewWriter:
+    """moved(): the written frontier has moved.
+
+    Invariants:
+    1. at most one append is under way; its updates are out of the corrections until it fails.
+    2. persisted_upper is what the reader or an append has confirmed: everything the shard holds before it is subtracted.
     """
 
     def __init__(self, shard: str, as_of: Timestamp, storage: StorageLink, moved: Callable[[], None]) -> None:
@@ -32,14 +82,13 @@ class MaterializedViewWriter:
         self._moved = moved
         self._reader: int | None = None
         self._writable = False
-        self._started = False
         self._desired_upper: Frontier = 0
         self._persisted_upper: Frontier = 0
-        self._seen_shard = False
-        self._pending: list[Updates] = []
-        self._mixed = False  # pending holds both desired and persisted updates: consolidate before writing
-        self._in_flight: tuple[Frontier, Updates | None] | None = None
-        self._appended: set[Frontier] = set()
+        self._in_step = False  # the reader has confirmed persisted_upper
+        self._oks = Correction()
+        self._errs = Correction()
+        self._in_flight: tuple[Frontier, Updates | None, Updates | None] | None = None
+        self._echoes: set[Frontier] = set()  # uppers of our own appends that the reader has not shown yet
 
     @property
     def frontier(self) -> Frontier:
@@ -50,90 +99,69 @@ class MaterializedViewWriter:
         """Nothing to gather: there is one worker."""
 
     def start(self) -> None:
-        if not self._started:
-            self._started = True
-            self._reader = self._storage.open(self.shard, self._as_of, self._persisted)
+        if self._reader is None:
+            self._reader = self._storage.open(self.shard, self._as_of, self._persisted, self._persisted_errors)
 
     def stop(self) -> None:
         """The sink was dropped: nothing more is written."""
-        self._started = False
         if self._reader is not None:
             self._storage.close(self._reader)
             self._reader = None
-        self._pending = []
+        self._oks = Correction()
+        self._errs = Correction()
 
     def allow_writes(self) -> None:
         self._writable = True
         self._write()
 
     def push(self, updates: Updates | None, errs: Updates | None, upper: Frontier) -> None:
-        """The dataflow's output is complete before upper; updates are what changed."""
-        if updates is not None and len(updates):
-            self._pending.append(updates)
+        """The dataflow's output is complete before upper; updates and errs are what changed."""
+        self._oks.add(updates)
+        self._errs.add(errs)
         self._desired_upper = upper
         self._write()
+
+    def _persisted_errors(self, parts: Sequence[Updates], upper: Frontier) -> None:
+        if self._reader is not None and upper not in self._echoes:
+            self._errs.subtract(parts)
 
     def _persisted(self, parts: Sequence[Updates], upper: Frontier) -> None:
         if self._reader is None:
             return
-        if upper in self._appended:
-            self._appended.discard(upper)  # the echo of our own append
+        if upper in self._echoes:
+            self._echoes.discard(upper)
         else:
-            fresh = [p.negate() for p in parts if len(p)]
-            if fresh:
-                self._pending.extend(fresh)
-                self._mixed = True
-        self._seen_shard = True
-        self._persisted_upper = upper
+            self._oks.subtract(parts)
+        if frontier_le(self._persisted_upper, upper):
+            self._persisted_upper = upper
+            self._in_step = True
         self._write()
         self._moved()
 
     def _write(self) -> None:
         lower, upper = self._persisted_upper, self._desired_upper
-        if not (self._writable and self._started and self._seen_shard) or self._in_flight is not None or lower is None:
+        if self._reader is None or not (self._writable and self._in_step) or self._in_flight is not None or lower is None:
             return
         if frontier_le(upper, lower) or less_equal(upper, self._as_of):
             return
-        ready, later = self._split(upper, lower)
-        self._pending = later
-        self._in_flight = (upper, ready)
-        self._appended.add(upper)
-        self._storage.append(self.shard, lower, upper, ready, self._done)
+        oks = self._oks.take(lower, upper)
+        errs = self._errs.take(lower, upper)
+        self._in_flight = (upper, oks, errs)
+        self._echoes.add(upper)
+        self._storage.append(self.shard, lower, upper, oks, self._appended, errs)
 
-    def _split(self, upper: Frontier, lower: Timestamp) -> tuple[Updates | None, list[Updates]]:
-        """(updates before upper, brought up to lower; the rest)."""
-        ready: list[Updates] = []
-        later: list[Updates] = []
-        for u in self._pending:
-            if upper is None or not len(u) or int(u.time.max()) < upper:
-                ready.append(u)
-            else:
-                before = u.time < np.uint64(upper)
-                ready.append(u.filter(before))
-                later.append(u.filter(~before))
-        ready = [u.advance_to(lower) if int(u.time.min()) < lower else u for u in ready if len(u)]
-        later = [u for u in later if len(u)]
-        if not ready:
-            return None, later
-        joint = concat_updates(ready)
-        if self._mixed:
-            joint = consolidate(joint)
-            self._mixed = bool(later)
-        return (joint if len(joint) else None), later
-
-    def _done(self, done: bool, upper: Frontier) -> None:
+    def _appended(self, done: bool, upper: Frontier) -> None:
         assert self._in_flight is not None
-        (target, updates), self._in_flight = self._in_flight, None
-        if not self._started:
+        (target, oks, errs), self._in_flight = self._in_flight, None
+        if self._reader is None:
             return
         if done:
             self._persisted_upper = target
-            self._moved()
         else:
-            # Somebody else wrote: take ours back; the reader brings theirs, and the two cancel.
-            self._appended.discard(target)
-            if updates is not None:
-                self._pending.append(updates)
-                self._mixed = True
-            self._seen_shard = not frontier_le(self._persisted_upper, upper) or self._persisted_upper == upper
+            # Somebody else wrote: wait for the reader to show what, unless it already has.
+            self._echoes.discard(target)
+            self._oks.put_back(oks)
+            self._errs.put_back(errs)
+            self._in_step = self._persisted_upper == upper or not frontier_le(self._persisted_upper, upper)
         self._write()
+        self._moved()

@@ -14,9 +14,10 @@ import numpy as np
 from compute.protocol.command import Peek
 from compute.runtime.storage_link import StorageLink
 from mzlite.expr.mfp_eval import MfpPlan
-from mzlite.repr.errors import decode_error
+from mzlite.repr.errors import SqlError, decode_error
 from mzlite.repr.timestamp import Frontier, Timestamp
 from mzlite.repr.updates import Updates, concat_updates, consolidate
+from mzlite.repr.var import VarColumn
 
 SLICE_ROWS = 65_536
 
@@ -36,13 +37,24 @@ class ShardRead:
         self._time = command.timestamp
         self._storage = storage
         self._wake = wake
-        self._reader: int | None = storage.open(shard, command.timestamp, self._arrived)
+        self._errs: list[Updates] = []
+        self._failure: str | None = None
+        self._reader: int | None = storage.open(shard, command.timestamp, self._arrived, self._errors, self._failed)
 
     def _arrived(self, parts: Sequence[Updates], upper: Frontier) -> None:
         if self._reader is None:
             return
         self._parts.extend(parts)
         self.upper = upper
+        self._wake()
+
+    def _errors(self, parts: Sequence[Updates], upper: Frontier) -> None:
+        self._errs.extend(parts)
+
+    def _failed(self, message: str) -> None:
+        """The shard is gone, or was compacted beyond the time."""
+        self._failure = message
+        self.upper = None
         self._wake()
 
     def close(self) -> None:
@@ -53,6 +65,9 @@ class ShardRead:
 
     def walk(self, command: Peek) -> Iterator[Updates | None]:
         """Slices of MapFilterProject, then one consolidated answer. An evaluation error is raised."""
+        if self._failure is not None:
+            raise SqlError("XX000", self._failure)
+        self._check_errors()
         plan = MfpPlan(command.mfp)
         limit = command.finishing.limit
         enough = None if limit is None or command.finishing.order_by else limit + command.finishing.offset
@@ -70,9 +85,22 @@ class ShardRead:
                     yield concat_updates(done)
                     return
                 yield None
-        rows = consolidate(concat_updates(done)) if done else None
-        assert rows is not None, "a snapshot has at least one part"
-        yield rows
+        # Without a part there is no row; the columns' types do not matter then.
+        yield consolidate(concat_updates(done)) if done else Updates((), np.zeros(0, np.uint64), np.zeros(0, np.int64))
+
+
+    def _check_errors(self) -> None:
+        """An error row that is present at the time is the answer."""
+        present = [e.filter(e.time <= np.uint64(self._time)) for e in self._errs]
+        if not present:
+            return
+        joint = concat_updates(present)
+        total = consolidate(joint.with_time(np.zeros(len(joint), np.uint64)))
+        at = np.flatnonzero(total.diff > 0)
+        if len(at):
+            column = total.columns[0]
+            assert isinstance(column, VarColumn), column
+            raise decode_error(min(column.value(int(i)) for i in at))
 
 
 def _apply(plan: MfpPlan, piece: Updates) -> Updates:

@@ -6,25 +6,40 @@ unit tests over a dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from mzlite.repr.timestamp import Frontier, Timestamp
 from mzlite.repr.updates import Updates
+from mzlite.storage.client import OnAppended, OnFailed, OnUpdates
 
-OnUpdates = Callable[[Sequence[Updates], Frontier], None]
-"""Updates with times before the frontier (the new upper), none of them given before. First the snapshot, in parts."""
-
-OnAppended = Callable[[bool, Frontier], None]
-"""(done, the shard's upper now): not done means that `lower` was not the upper."""
+__all__ = ["OnAppended", "OnFailed", "OnUpdates", "StorageLink"]
 
 
 class StorageLink(Protocol):
-    def open(self, shard: str, as_of: Timestamp, on_updates: OnUpdates) -> int:
+    """on_updates(parts, upper): updates before upper that were not given before; first the snapshot. on_errors: the same
+    for error rows, called before on_updates when there are any. on_appended(done, upper): not done means that `lower`
+    was not the shard's upper."""
+
+    def open(
+        self,
+        shard: str,
+        as_of: Timestamp,
+        on_updates: OnUpdates,
+        on_errors: OnUpdates | None = None,
+        on_failed: OnFailed | None = None,
+    ) -> int:
         """Read a shard from its contents at as_of on. Calls back only from the run loop, never from inside open."""
 
     def close(self, reader: int) -> None:
         """No more calls for it. Unknown readers are ignored."""
 
-    def append(self, shard: str, lower: Timestamp, upper: Frontier, updates: Updates | None, on_appended: OnAppended) -> None:
+    def append(
+        self,
+        shard: str,
+        lower: Timestamp,
+        upper: Frontier,
+        updates: Updates | None,
+        on_appended: OnAppended,
+        errs: Updates | None = None,
+    ) -> None:
         """Compare-and-append to a materialized view's shard."""

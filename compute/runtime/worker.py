@@ -37,6 +37,7 @@ from compute.protocol.history import ComputeCommandHistory
 from compute.protocol.response import ComputeResponse, PeekRows, Status, SubscribeBatch, SubscribeDropped
 from compute.render.context import RenderContext
 from compute.render.dataflow import Dataflow
+from compute.render.inputs import SourceInput
 from compute.runtime import logging, reconcile
 from compute.runtime.events import EventLog
 from compute.runtime.exchange import DataflowExchange, WorkerExchange
@@ -278,13 +279,20 @@ class Worker:
         for import_id, source in description.source_imports.items():
             input = dataflow.inputs[import_id]
 
-            def push(parts: Sequence[Updates], upper: Frontier, input: Any = input) -> None:
+            assert isinstance(input, SourceInput), input
+
+            def push(parts: Sequence[Updates], upper: Frontier, input: SourceInput = input) -> None:
                 for part in parts:
                     input.push(part, input.upper)
                 input.push(None, upper)
                 self._wake(hosted)
 
-            hosted.readers[import_id] = self.storage.open(source.shard, description.as_of, push)
+            def fail(message: str, shard: str = source.shard) -> None:
+                self._violation(f"dataflow {description.name} cannot read shard {shard}: {message}")
+
+            hosted.readers[import_id] = self.storage.open(
+                source.shard, description.as_of, push, lambda parts, upper, input=input: push_errors(input, parts), fail
+            )
         for sink in description.sink_exports:
             if sink in self._writers:
                 self._writers[sink].start()
@@ -362,9 +370,12 @@ class Worker:
     def _expect_peer(self, id: GlobalId, command: str) -> None:
         """Soft panic: a command about an id that is neither hosted nor a peer is a bug of the controller."""
         if id not in self._peers:
-            message = f"{self.role.value} worker {self.worker}: {command} for unknown collection {id}"
-            self._emit(Status("protocol_violation", message.encode()))
-            print(message, file=sys.stderr, flush=True)
+            self._violation(f"{command} for unknown collection {id}")
+
+    def _violation(self, what: str) -> None:
+        message = f"{self.role.value} worker {self.worker}: {what}"
+        self._emit(Status("protocol_violation", message.encode()))
+        print(message, file=sys.stderr, flush=True)
 
     # -- reconnection
 
@@ -554,3 +565,6 @@ class Worker:
         }
 
 
+def push_errors(input: SourceInput, parts: Sequence[Updates]) -> None:
+    for part in parts:
+        input.push_errors(part)

@@ -40,12 +40,13 @@ from mzlite.driver.shards import Shards
 from mzlite.driver.spec import SpecError, Stanza, parse_list, to_int
 from mzlite.expr import relation as r
 from mzlite.expr.mfp import MapFilterProject
-from mzlite.expr.scalar import Aggregate, Ref
+from mzlite.expr.scalar import Aggregate, Literal, Ref
+from mzlite.repr.datum import encode_datum
 from mzlite.repr.encode import decode_updates
 from mzlite.repr.errors import decode_error
 from mzlite.repr.ids import GlobalId, transient
 from mzlite.repr.timestamp import frontier_le, less_equal
-from mzlite.repr.types import INT8, ColumnType, RelationDesc, RelationType
+from mzlite.repr.types import BOOL, INT8, ColumnType, RelationDesc, RelationType
 
 DEFAULT_TIMEOUT_S = 60.0
 _FIRST_OWN_ID = 1_000_000
@@ -328,7 +329,7 @@ class SpecRunner:
                 raise SpecError(f"unknown index {id}")
             indexes[id] = IndexImport(known.desc, known.typ)
             get = r.Get(known.desc.on_id, known.typ)
-        count = r.Reduce(get, (), (Aggregate("count_star", (), INT8),))
+        count = r.Reduce(get, (), (Aggregate("count", (Literal(encode_datum(BOOL, True), BOOL),), INT8),))
         dataflow = DataflowDescription(
             name=f"count-{id}",
             source_imports=sources,

@@ -9,8 +9,8 @@ from typing import Any
 from mzlite.driver.schema import Schema
 from mzlite.driver.spec import SpecError
 from mzlite.repr.updates import concat_updates, updates_from_rows
-from mzlite.storage import Storage
 from mzlite.storage.server import ShardServer
+from mzlite.storage.storage import Storage
 
 
 class Shards:
@@ -27,7 +27,7 @@ class Shards:
         await self._server.start(self.socket_path)
 
     async def close(self) -> None:
-        await self._server.close()
+        await self._server.stop()
         self._storage.close()
         self._directory.cleanup()
 
@@ -47,4 +47,5 @@ class Shards:
         for row, time in rows:
             by_time.setdefault(time, []).append(row)
         parts = [updates_from_rows(schema.types, group, time, 1) for time, group in by_time.items()]
-        self._storage.append(shard, lower, upper, concat_updates(parts) if parts else None)
+        done, now = self._storage.append(shard, lower, upper, concat_updates(parts) if parts else None)
+        assert done, (shard, lower, now)

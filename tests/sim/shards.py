@@ -6,7 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 
-from compute.runtime.storage_link import OnAppended, OnUpdates
+from compute.runtime.storage_link import OnAppended, OnFailed, OnUpdates
 from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le
 from mzlite.repr.updates import Updates
 
@@ -50,7 +50,14 @@ class SimStorage:
         self._events: deque[Callable[[], None]] = deque()
         self._open: dict[int, str] = {}
 
-    def open(self, shard: str, as_of: Timestamp, on_updates: OnUpdates) -> int:
+    def open(
+        self,
+        shard: str,
+        as_of: Timestamp,
+        on_updates: OnUpdates,
+        on_errors: OnUpdates | None = None,
+        on_failed: OnFailed | None = None,
+    ) -> int:
         reader = next(self._shards.ids)
         state = self._shards.shard(shard)
         assert as_of >= state.since, f"shard {shard} read at {as_of}, but its since is {state.since}"
@@ -65,8 +72,16 @@ class SimStorage:
             self._shards.shard(shard).readers.pop(reader, None)
 
     def append(
-        self, shard: str, lower: Timestamp, upper: Frontier, updates: Updates | None, on_appended: OnAppended
+        self,
+        shard: str,
+        lower: Timestamp,
+        upper: Frontier,
+        updates: Updates | None,
+        on_appended: OnAppended,
+        errs: Updates | None = None,
     ) -> None:
+        assert errs is None, "no errors in the simulation"
+
         def run() -> None:
             done = self._shards.append(shard, lower, upper, updates)
             now = self._shards.shard(shard).upper

@@ -35,7 +35,6 @@ from mzlite.repr.datum import column_to_datums, encode_datum
 from mzlite.repr.encode import decode_updates
 from mzlite.repr.errors import decode_error
 from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId, transient, user
-from mzlite.repr.timestamp import less_equal
 from mzlite.repr.types import INT8, ColumnType, RelationType
 from mzlite.repr.updates import concat_updates, updates_from_rows
 from tests.sim.cluster import Simulation
