@@ -66,6 +66,13 @@ class Column(abc.ABC):
         """bool[n], pairwise; grouping equality: NULL equals NULL, NaN equals NaN."""
 
     @abc.abstractmethod
+    def keys(self) -> list[Any]:
+        """Python hashables, equal iff the values are (None for NULL), comparable within this column only.
+
+        For a handful of rows, where a dictionary beats numpy's fixed costs. cost: O(n) Python objects.
+        """
+
+    @abc.abstractmethod
     def order_codes(self) -> I64:
         """int64[n]: code[i] < code[j] iff value i sorts before value j by SQL's order, equal iff equal.
 

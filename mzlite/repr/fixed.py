@@ -106,6 +106,12 @@ class FixedColumn(Column):
             same = same | (np.isnan(a) & np.isnan(b))
         return equal_valid(same, self.valid, other.valid)
 
+    def keys(self) -> list[Any]:
+        values: list[Any] = self.values.tolist()
+        if self._layout in _FLOATS:
+            values = ["NaN" if v != v else v for v in values]
+        return null_keys(values, self.valid)
+
     def order_codes(self) -> I64:
         values = self.values
         if self._layout in _FLOATS:
@@ -133,6 +139,13 @@ def mask_nulls(hashes: U64, valid: BoolArray | None) -> U64:
     if valid is None:
         return hashes
     return np.where(valid, hashes, _NULL_HASH)
+
+
+def null_keys(keys: list[Any], valid: BoolArray | None) -> list[Any]:
+    """`keys` with None for every NULL."""
+    if valid is None:
+        return keys
+    return [k if ok else None for k, ok in zip(keys, valid.tolist())]
 
 
 def equal_valid(same: BoolArray, a: BoolArray | None, b: BoolArray | None) -> BoolArray:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mzlite.repr import hashing
 from mzlite.repr.column import I64, U64, BoolArray, Column
-from mzlite.repr.fixed import FixedColumn, equal_valid, mask_nulls
+from mzlite.repr.fixed import FixedColumn, equal_valid, mask_nulls, null_keys
 from mzlite.repr.types import Layout
 
 INTERVAL_DTYPE = np.dtype([("months", "<i4"), ("days", "<i4"), ("us", "<i8")])
@@ -84,6 +84,9 @@ class IntervalColumn(FixedColumn):
         days, rest = self.normal()
         other_days, other_rest = other.normal()
         return equal_valid((days == other_days) & (rest == other_rest), self.valid, other.valid)
+
+    def keys(self) -> list[Any]:
+        return null_keys([Interval(*v).normal() for v in self.values.tolist()], self.valid)
 
     def order_codes(self) -> I64:
         days, rest = self.normal()

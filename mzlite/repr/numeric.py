@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mzlite.repr import hashing
 from mzlite.repr.column import I64, U64, BoolArray, Column
-from mzlite.repr.fixed import concat_valid, equal_valid, mask_nulls
+from mzlite.repr.fixed import concat_valid, equal_valid, mask_nulls, null_keys
 from mzlite.repr.number import decode_number, encode_number, encode_scaled, scaled_parts
 from mzlite.repr.types import Layout
 from mzlite.repr.var import VarColumn
@@ -226,6 +226,11 @@ class NumericColumn(Column):
         ours, theirs = self.to_wide().wide, other.to_wide().wide
         assert ours is not None and theirs is not None
         return ours.equals(theirs)
+
+    def keys(self) -> list[Any]:
+        if self.wide is not None:
+            return self.wide.keys()
+        return null_keys(self.values.tolist(), self.valid)
 
     def order_codes(self) -> I64:
         if self.wide is not None:

@@ -205,6 +205,9 @@ class VarColumn(Column):
             same = pc.equal(ours.to_arrow(), theirs.to_arrow()).to_numpy(zero_copy_only=False)
         return equal_valid(same, self.valid, other.valid)
 
+    def keys(self) -> list[Any]:
+        return self.to_bytes()
+
     def order_codes(self) -> I64:
         n = len(self)
         if n <= 1:

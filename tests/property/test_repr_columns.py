@@ -115,9 +115,11 @@ def test_hash_equality_and_order_agree_with_the_datums(case: tuple[t.ScalarType,
     hashes = col.hash()
     codes = col.order_codes()
     null = col.is_null()
+    keys = col.keys()
     single = np.array([column_from_datums(typ, [v]).hash()[0] for v in values], np.uint64)
     assert (hashes == single).all(), "a value's hash depends on the batch it stands in"
     for i, j, eq in zip(left.tolist(), right.tolist(), equal.tolist()):
+        assert (keys[i] == keys[j]) == eq
         if eq:
             assert hashes[i] == hashes[j]
         if not null[i] and not null[j]:

@@ -36,9 +36,9 @@ def summed(u: Updates, types: tuple[t.ScalarType, ...]) -> dict[Any, int]:
     "types", [(t.INT4,), (t.TEXT, t.INT4), (t.NUMERIC,), ()], ids=["int", "text,int", "numeric", "none"]
 )
 @pytest.mark.parametrize("times", [1, 4])
-def test_consolidate_sums(hash_mask: int | None, types: tuple[t.ScalarType, ...], times: int) -> None:
+@pytest.mark.parametrize("n", [2, 9, 400])
+def test_consolidate_sums(hash_mask: int | None, types: tuple[t.ScalarType, ...], times: int, n: int) -> None:
     rng = np.random.default_rng(7)
-    n = 400
     columns = []
     for typ in types:
         picks = rng.integers(0, 12, n).tolist()
