@@ -8,3 +8,10 @@ Reading order: `model` (what a shard holds), `segment` (memory shared with worke
 their compaction), `arrowfile` and `disk` (the files), `committer` (group commit), `storage` (the interface), then
 `frames`, `server`, `client` (the way to the workers).
 """
+
+from mzlite.storage.client import ShardClient
+from mzlite.storage.model import ShardWrite, StorageError
+from mzlite.storage.server import ShardServer
+from mzlite.storage.storage import Storage
+
+__all__ = ["ShardClient", "ShardServer", "ShardWrite", "Storage", "StorageError"]
