@@ -304,39 +304,10 @@ class _Parser:
         return Query(self.file, line, sql, types, self.mode, sort, names, label, multiline, expected, span)
 
     def values(self, body: str, columns: int, sort: Sort) -> list[str] | Hashed:
-        """The flat list of expected values, in the order it is compared in."""
-        if "values hashing to" in body:
-            found = _HASHING.search(body)
-            if found is not None:
-                if not found.group(1).isdigit():
-                    raise self.fail(f"bad number of hashed values {found.group(1)!r}")
-                return Hashed(int(found.group(1)), found.group(2))
-        if not body or body.startswith("\n"):
-            return []
-        lines = body.split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        if self.mode is Mode.COCKROACH:
-            if columns == 1:
-                lines = [line.strip() for line in lines]
-                if sort is Sort.ROW:
-                    lines.sort(key=_space)
-            else:
-                rows = [line.split() for line in lines]
-                if sort is not Sort.NO:
-                    for row in rows:
-                        if len(row) != columns:
-                            raise self.fail(f"expected row {' '.join(row)!r} has {len(row)} values, not {columns}")
-                if sort is Sort.ROW:
-                    rows.sort(key=lambda row: [_space(cell) for cell in row])
-                lines = [cell for row in rows for cell in row]
-            if "␠" in body:
-                lines = [_space(cell) for cell in lines]
-        if "⏎" in body:
-            lines = [line.replace("⏎", "\n") for line in lines]
-        if sort is Sort.VALUE:
-            lines.sort()
-        return lines
+        try:
+            return expected_values(body, columns, sort, self.mode)
+        except ValueError as e:
+            raise self.fail(str(e)) from None
 
     def simple(self, words: list[str]) -> Simple:
         line = self.header_line
@@ -414,6 +385,42 @@ class _Parser:
         self.mode = parser.mode
         self.halted = self.halted or parser.halted
         return out
+
+
+def expected_values(body: str, columns: int, sort: Sort, mode: Mode) -> list[str] | Hashed:
+    """The flat list of values that an output text stands for, in the order compared. Raises ValueError."""
+    if "values hashing to" in body:
+        found = _HASHING.search(body)
+        if found is not None:
+            if not found.group(1).isdigit():
+                raise ValueError(f"bad number of hashed values {found.group(1)!r}")
+            return Hashed(int(found.group(1)), found.group(2))
+    if not body or body.startswith("\n"):
+        return []
+    lines = body.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if mode is Mode.COCKROACH:
+        if columns == 1:
+            lines = [line.strip() for line in lines]
+            if sort is Sort.ROW:
+                lines.sort(key=_space)
+        else:
+            rows = [line.split() for line in lines]
+            if sort is not Sort.NO:
+                for row in rows:
+                    if len(row) != columns:
+                        raise ValueError(f"expected row {' '.join(row)!r} has {len(row)} values, not {columns}")
+            if sort is Sort.ROW:
+                rows.sort(key=lambda row: [_space(cell) for cell in row])
+            lines = [cell for row in rows for cell in row]
+        if "␠" in body:
+            lines = [_space(cell) for cell in lines]
+    if "⏎" in body:
+        lines = [line.replace("⏎", "\n") for line in lines]
+    if sort is Sort.VALUE:
+        lines.sort()
+    return lines
 
 
 def _space(cell: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqllogictest.compare import Mismatch, digest
-from sqllogictest.parser import read_text
+from sqllogictest.parser import expected_values, read_text
 from sqllogictest.records import ExpectedError, Hashed, Mode, Query, Record, Simple, Statement
 
 
@@ -32,7 +32,8 @@ def edit_for(record: Record, mismatch: Mismatch) -> Edit | None:
     """The edit that makes `record` expect what came, or None where there is none to make."""
     match record:
         case Query(span=(start, end)) if mismatch.error is None and mismatch.rows is not None:
-            return Edit(start, end, _output(record, mismatch))
+            text = _output(record, mismatch)
+            return Edit(start, end, text) if _reads_back(record, text, mismatch.rows) else None
         case ExpectedError(span=(start, end)) if mismatch.error is not None:
             return Edit(start, end, escape(mismatch.error.message.split("\n")[0]))
         case Simple(span=(start, end), multiline=False):
@@ -42,6 +43,22 @@ def edit_for(record: Record, mismatch: Mismatch) -> Edit | None:
         case Statement(span=(start, end)) if mismatch.error is None:
             return Edit(start, end, mismatch.actual[0])
     return None
+
+
+def _reads_back(query: Query, text: str, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether `text` stands for the rows: a tab, for one, cannot be written where columns are split on white space."""
+    if query.multiline:
+        return "\nEOF\n" not in f"\n{text}\n"
+    if text.startswith("\n") or "\n\n" in text:
+        return False
+    body = text.partition("\n")[2] if query.names is not None else text
+    if isinstance(query.expected, Hashed):
+        return True
+    flat = [cell for row in rows for cell in row]
+    try:
+        return expected_values(body, len(query.types), query.sort, query.mode) == flat
+    except ValueError:
+        return False
 
 
 def _output(query: Query, mismatch: Mismatch) -> str:

@@ -329,3 +329,10 @@ def test_rewrite_keeps_line_ends(server: Server, tmp_path: Path) -> None:
     path.write_bytes(b"query I\r\nSELECT 1\r\n----\r\n2\r\n")
     FileRunner(server, Options(rewrite=True)).run(str(path))
     assert path.read_bytes() == b"query I\r\nSELECT 1\r\n----\r\n1\r\n"
+
+
+def test_rewrite_leaves_what_it_cannot_write(server: Server, tmp_path: Path) -> None:
+    text = "mode cockroach\n\nquery IT\nSELECT 1, 'a\tb'\n----\n\nquery T\nSELECT 'a\tb'\n----\n"
+    report = run(server, tmp_path, text, rewrite=True)
+    assert [f.line for f in report.failures] == [3]
+    assert (tmp_path / "test.slt").read_text() == text + "a\tb\n"
