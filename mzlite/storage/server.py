@@ -64,6 +64,8 @@ class ShardServer:
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
 
+    close = stop
+
     def _accept(self) -> None:
         assert self._listening is not None and self._loop is not None
         with contextlib.suppress(BlockingIOError, InterruptedError):

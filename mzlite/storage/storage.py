@@ -234,6 +234,13 @@ class Storage:
                 return
             self._compactor.since_moved(id)
 
+    def advance_since_or_drop(self, id: str, since: Frontier) -> None:
+        """`advance_since`, or `drop_shard` for the empty frontier: nobody will read it again."""
+        if since is None:
+            self.drop_shard(id)
+        else:
+            self.advance_since(id, since)
+
     def snapshot(self, id: str, as_of: Timestamp) -> list[Updates]:
         """The rows at as_of, in parts, every time as_of; not consolidated across parts.
 
