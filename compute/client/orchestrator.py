@@ -51,8 +51,11 @@ class Orchestrator:
         self._sock: socket.socket | None = None
 
     def start(self) -> None:
-        if self._server is not None:
+        """Start the fork server, or start it again should it have died (its workers died with it)."""
+        if self._server is not None and self._server.poll() is None:
             return
+        if self._sock is not None:
+            self._sock.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._server = subprocess.Popen(
             [sys.executable, "-m", "compute.runtime.fork_server", str(theirs.fileno())],
