@@ -52,6 +52,7 @@ from compute.plan.lir import (
 from compute.render import exports as ex
 from compute.render.context import RenderContext
 from compute.render.inputs import SourceInput, TraceInput
+from compute.render.lir_ranges import LirRange
 from compute.trace.arrangement import Arrangement, Hold
 from compute.trace.layout import KeyLayout
 from mzlite.expr.aggregates import AGGREGATES
@@ -59,7 +60,7 @@ from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.scalar import Ref, Scalar
 from mzlite.repr.datum import column_from_literals
 from mzlite.repr.errors import unsupported
-from mzlite.repr.ids import GlobalId, LocalId
+from mzlite.repr.ids import GlobalId, LirId, LocalId
 from mzlite.repr.timestamp import Frontier
 from mzlite.repr.updates import Updates
 from mzlite.repr.var import VarColumn
@@ -78,6 +79,9 @@ class Builder:
         self.internal_holds: list[Hold] = []
         self.environment: dict[GlobalId | LocalId, Collection] = {}
         self._exported: dict[GlobalId, IndexDesc] = {}
+        self.lir_mapping: list[LirRange] = []
+        self._above: list[LirId] = []
+        self._object = GlobalId("")
         as_of = description.as_of
         for id, source in description.source_imports.items():
             entry = SourceInput(graph, source, as_of, context.worker, context.workers)
@@ -96,6 +100,7 @@ class Builder:
                 self.environment[on] = known
             known.arranged.setdefault(index.desc.key, trace.arranged)
         for id, plan in description.objects:
+            self._object = id
             self.environment[id] = self.render(plan)
         for id, export in description.index_exports.items():
             self._export_index(id, export, imported, as_of)
@@ -193,6 +198,20 @@ class Builder:
     # -- nodes
 
     def render(self, plan: Lir) -> Collection:
+        """The plan's operators, noted by node for introspection."""
+        start = len(self.graph.operators)
+        parent = self._above[-1] if self._above else None
+        self._above.append(plan.lir_id)
+        made = self._render(plan)
+        self._above.pop()
+        operator = type(plan).__name__.removeprefix("Lir")
+        end = len(self.graph.operators)
+        self.lir_mapping.append(
+            LirRange(self._object, plan.lir_id, operator, parent, len(self._above), start, end)
+        )
+        return made
+
+    def _render(self, plan: Lir) -> Collection:
         match plan:
             case LirConstant():
                 return self._constant(plan)

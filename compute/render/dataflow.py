@@ -41,6 +41,7 @@ class Dataflow:
         self.inputs: dict[GlobalId, SourceInput | TraceInput] = builder.inputs
         self.exports: dict[GlobalId, Export] = builder.exports
         self.internal_holds = builder.internal_holds
+        self.lir_mapping = builder.lir_mapping
         self.hydrated = False
         self._work: Iterator[None] | None = None
         self._upper: Frontier = description.as_of

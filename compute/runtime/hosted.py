@@ -102,7 +102,7 @@ class HostedDataflow:
     @property
     def lir_mapping(self) -> Sequence[LirRange]:
         """Which operators each plan node became."""
-        return getattr(self.dataflow, "lir_mapping", ())
+        return self.dataflow.lir_mapping if self.dataflow is not None else ()
 
     def newly_hydrated(self) -> int | None:
         """Nanoseconds from creation to the first output, once."""
