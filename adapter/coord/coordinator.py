@@ -1,26 +1,532 @@
-"""The coordinator: owns catalog, timelines, read holds and sessions in the environment process."""
+"""The coordinator: owns the catalog, the timeline, plans and sessions, in the environment process's event loop.
+
+    Session ─▶ Sequencer ─▶ catalog transaction | group commit | controller (dataflows, peeks) ─▶ result
+
+Everything here runs on one event loop; what is slow (fsync, large plans, large results) runs in threads on values
+that do not change.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from adapter.catalog import durable
+from adapter.catalog.builtin.relation import BUILTINS
+from adapter.catalog.builtin.rows import BuiltinRows
+from adapter.catalog.initial import DEFAULT_DATABASE, new_database, system_objects
+from adapter.catalog.objects import (
+    Cluster,
+    IndexDetails,
+    Item,
+    MaterializedViewDetails,
+    Replica,
+    Role,
+    SourceDetails,
+    TableDetails,
+    ViewDetails,
+)
+from adapter.catalog.state import MZ_SYSTEM_ROLE, CatalogState, CatalogTransaction
+from adapter.catalog.view import StateView
+from adapter.coord.group_commit import GroupCommit
+from adapter.coord.oracle import Clock, TimestampOracle
+from adapter.coord.planning import Planning
+from adapter.coord.runtime_facts import CoordinatorFacts
 from adapter.coord.session import Session
+from adapter.coord.session_vars import SESSION_VARS, SessionVars
+from adapter.coord.storage_link import StorageLog, ViewProgress
+from adapter.coord.storage_link import durable as until_durable
+from adapter.coord.system_vars import SystemVars
+from adapter.coord.waiting import canceled
+from adapter.sequencer.bootstrap import load_items, start_dataflows
+from adapter.sequencer.execute import Sequencer
+from adapter.transform.context import IndexInfo
+from compute.client.controller import ComputeController, ReplicaConfig
+from mzlite.expr import relation as r
+from mzlite.expr.typecheck import typ as type_of
+from mzlite.repr.datum import column_to_datums, encode_datum
+from mzlite.repr.errors import SqlError
+from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId, transient
+from mzlite.repr.timestamp import Frontier, Timestamp
+from mzlite.repr.types import RelationDesc, RelationType
+from mzlite.repr.updates import Updates
+from mzlite.storage.storage import Storage
+
+log = logging.getLogger(__name__)
+
+SWEEP_S = 0.05
+RESERVED_USERS = frozenset(("mz_system", "mz_support"))
+
+
+def system_clock() -> Timestamp:
+    return time.time_ns() // 1_000_000
 
 
 class Coordinator:
-    """`Coordinator(storage, controller, clock=...)`; then `await start()`; sessions come from `connect`."""
+    """`Coordinator(storage, controller)`; then `await start()`; sessions come from `connect`.
+
+    storage and controller belong to whoever made them. default_size: of the cluster `quickstart` in a new database.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        controller: ComputeController,
+        *,
+        clock: Clock = system_clock,
+        default_size: str = "scale=1,workers=1",
+    ) -> None:
+        self.storage = storage
+        self.controller = controller
+        self.clock = clock
+        self.default_size = default_size
+        self.state = CatalogState()
+        self.system_vars = SystemVars({})
+        self.planning = Planning(self)
+        self.sequencer = Sequencer(self)
+        self.builtin_rows = BuiltinRows()
+        self.sessions: dict[int, Session] = {}
+        self.pending_peeks: dict[str, tuple[Session, frozenset[GlobalId]]] = {}
+        self.ddl_lock = asyncio.Lock()
+        self.started_at_us = time.time_ns() // 1000
+        self.environment_id = f"mzlite-local-{secrets.token_hex(16)}-0"
+        self._transient = itertools.count(1)
+        self._pids = itertools.count(1)
+        self._dependent: dict[GlobalId, bool] = {}
+        self._dependent_revision = -1
+        self._sweeper: asyncio.Task[None] | None = None
+        self.facts = CoordinatorFacts(self)
+
+    # Life.
 
     async def start(self) -> None:
         """Load the catalog, provision clusters, recreate dataflows; the database answers afterwards."""
-        ...
+        pairs = self.storage.load_catalog()
+        tx = CatalogTransaction(CatalogState())
+        system_objects(tx)
+        tx.changes.clear()
+        records = durable.load_into(tx, pairs)
+        self.system_vars = SystemVars(tx.state.system_vars)
+        if not pairs:
+            new_database(tx, self.default_size, self.system_vars.get("enable_compute_interactive_runtime"))
+            self.storage.catalog_transaction(durable.encode_changes(tx.changes))
+        self.state = tx.state
+        self.oracle = TimestampOracle(
+            self.clock,
+            max(self.storage.load_oracle() or 0, self.storage.table_upper, self.clock()),
+            self.storage.store_oracle,
+        )
+        self.group_commit = GroupCommit(StorageLog(self.storage), self.oracle, self.table_shard, self._applied)
+        load_items(self, records)
+        self._progress = ViewProgress(asyncio.get_running_loop(), self.storage_upper_moved)
+        self.storage.add_listener(self._progress)
+        self.controller.update_configuration(self.compute_parameters())
+        for item in self.state.items.values():
+            self.register_storage(item)
+        await self.group_commit.start()
+        for cluster in self.state.clusters.values():
+            self.provision_cluster(cluster)
+        start_dataflows(self)
+        for item in self.state.items.values():
+            if item.kind == "source":
+                self.sequencer.ddl.sources.run(item)
+        self._sweeper = asyncio.create_task(self._sweep(), name="statement-timeouts")
 
     async def shutdown(self) -> None:
         """Cancel everything, stop ticking. Storage and controller are closed by whoever made them."""
-        ...
+        for session in list(self.sessions.values()):
+            session.interrupt.interrupt(SqlError("57P01", "terminating connection due to administrator command"))
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        self.sequencer.ddl.sources.stop_all()
+        await self.group_commit.stop()
+        self.storage.remove_listener(self._progress)
+
+    async def _sweep(self) -> None:
+        """Statement timeouts: a statement ends within SWEEP_S of its deadline, at no cost to those that are quick."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            now = time.monotonic()
+            for session in list(self.sessions.values()):
+                session.interrupt.check_deadline(now)
+
+    def compute_parameters(self) -> dict[str, Any]:
+        parameters = self.system_vars.compute_parameters()
+        parameters["enable_compute_interactive_dataflows"] = self.system_vars.get(
+            "enable_compute_interactive_dataflows"
+        )
+        return parameters
+
+    # Sessions.
 
     def connect(self, user: str, database: str | None, params: dict[str, str], loopback: bool) -> Session:
         """A new session. params: startup parameters (and `options`); loopback: the peer is on this machine.
         SqlError: 28000 (role not allowed), 22023 (bad parameter value), 53300 (too many)."""
-        ...
+        if user in RESERVED_USERS and not loopback:
+            raise SqlError("28000", f'role "{user}" is only allowed from the machine of the server')
+        if len(self.sessions) >= self.system_vars.get("max_connections"):
+            raise SqlError("53300", "creating connection would violate max_connections limit")
+        if user.startswith("mz_") and user not in RESERVED_USERS:
+            raise SqlError("28000", f'role "{user}" does not exist')
+        role = self.state.role(user)
+        if role is None:
+            role = self._create_role(user)
+        superuser = role.id == MZ_SYSTEM_ROLE
+        defaults = {**self.system_vars.session_defaults, **{k.lower(): v for k, v in role.variables}}
+        if user in RESERVED_USERS:
+            defaults.setdefault("cluster", "mz_catalog_server" if user == "mz_support" else "mz_system")
+        vars = SessionVars(defaults)
+        if superuser:
+            vars.set_base("is_superuser", "on")
+        pid = next(self._pids)
+        session = Session(self, pid, secrets.randbits(31), user, role.id, superuser, vars, time.time_ns() // 1000)
+        settings = dict(params)
+        settings.update(parse_options(settings.pop("options", "")))
+        if database:
+            settings["database"] = database
+        for name, value in settings.items():
+            key = name.lower()
+            if key.startswith(("_pq_.", "replication")):
+                continue
+            if key in SESSION_VARS and not SESSION_VARS[key].read_only:
+                vars.set(key, _startup_values(key, value))
+            elif key not in SESSION_VARS:
+                session.notice(
+                    f'startup setting {name} not set: unrecognized configuration parameter "{name}"',
+                    sqlstate="42704",
+                )
+        vars.end_transaction(True)
+        if database and self.state.database(vars.database) is None:
+            session.notice(
+                f'session database "{vars.database}" does not exist',
+                hint="Create the database with CREATE DATABASE or pick an extant database with SET DATABASE = name. "
+                "List available databases with SHOW DATABASES.",
+                sqlstate="MZ005",
+            )
+        self.sessions[pid] = session
+        return session
+
+    def _create_role(self, user: str) -> Role:
+        """A user who got this far is let in: the role is made on first sight."""
+        tx = CatalogTransaction(self.state)
+        role = Role(tx.named_id("role"), tx.oid(), user)
+        tx.put_role(role)
+        self.storage.catalog_transaction(durable.encode_changes(tx.changes))
+        self.state = tx.state
+        return role
 
     def cancel(self, pid: int, secret: int) -> None:
         """A cancel request: ignored unless both match a live session."""
-        ...
+        session = self.sessions.get(pid)
+        if session is not None and session.secret == secret:
+            session.interrupt.interrupt(canceled())
+
+    async def forget(self, session: Session) -> None:
+        """The session ended."""
+        self.sessions.pop(session.pid, None)
+        if session.has_temporary_items:
+            await self.sequencer.ddl.drop_temporary(session)
+
+    # Catalog.
+
+    async def commit_catalog(self, tx: CatalogTransaction) -> None:
+        """Make a catalog transaction durable and current. Called with ddl_lock held, tx based on the current state."""
+        assert tx.base is self.state, "catalog transaction on an old revision"
+        if tx.changes:
+            encoded = durable.encode_changes(tx.changes)
+            await until_durable(self.storage.catalog_transaction_begin(encoded))
+        self.state = tx.state
+
+    async def commit_ddl(self, tx: CatalogTransaction, base_revision: int) -> None:
+        """A DDL transaction's COMMIT."""
+        async with self.ddl_lock:
+            if self.state.revision != base_revision:
+                raise catalog_moved()
+            tx.base = self.state
+            await self.commit_catalog(tx)
+
+    def definition(self, id: GlobalId) -> r.Mir | None:
+        """A view's plan, for inlining."""
+        item = self.state.items.get(id)
+        if item is not None and isinstance(item.details, ViewDetails):
+            return item.details.optimized
+        return None
+
+    def get_of(self, id: GlobalId) -> r.Mir:
+        return r.Get(id, self.desc_of(id).typ)
+
+    def type_of(self, mir: r.Mir) -> RelationType:
+        return type_of(mir)
+
+    def desc_of(self, id: GlobalId) -> RelationDesc:
+        item = self.state.items.get(id)
+        desc = item.desc if item is not None else BUILTINS[id].desc
+        assert desc is not None, id
+        return desc
+
+    def shard_of(self, id: GlobalId) -> str | None:
+        item = self.state.items.get(id)
+        return item.shard if item is not None else None
+
+    def table_shard(self, id: GlobalId) -> str | None:
+        """For group commit: only tables and sources are written through it."""
+        item = self.state.items.get(id)
+        if item is not None and isinstance(item.details, TableDetails | SourceDetails):
+            return item.details.shard
+        return None
+
+    def time_dependent(self, id: GlobalId) -> bool:
+        """Does the collection change with time: does a table, a source or mz_now() stand below it?"""
+        if self._dependent_revision != self.state.revision:
+            self._dependent = {}
+            self._dependent_revision = self.state.revision
+        known = self._dependent.get(id)
+        if known is None:
+            known = self._dependent[id] = self._compute_dependent(id)
+        return known
+
+    def _compute_dependent(self, id: GlobalId) -> bool:
+        from adapter.sequencer.scalars import unmaterializable
+
+        item = self.state.items.get(id)
+        if item is None:
+            return id not in BUILTINS
+        match item.details:
+            case TableDetails() | SourceDetails():
+                return True
+            case ViewDetails(mir=mir) | MaterializedViewDetails(mir=mir):
+                if "mz_now" in unmaterializable(mir):
+                    return True
+                return any(self.time_dependent(i) for i in r.global_ids(mir))
+            case _:
+                return False
+
+    def names_of(self, ids: Iterable[GlobalId]) -> dict[GlobalId, str]:
+        view = StateView(self.state)
+        found = {}
+        for id in ids:
+            item = view.find_item(id)
+            if item is not None:
+                found[id] = str(item.name)
+        return found
+
+    # Builtins.
+
+    def builtin_updates(self, session: Session, id: GlobalId) -> Updates:
+        facts = self.facts.for_session(session)
+        columns, n = self.builtin_rows.columns(id, self.planning.view(session).state, session.vars.database, facts)
+        return Updates(columns, np.zeros(n, np.uint64), np.ones(n, np.int64))
+
+    def builtin_env(self, session: Session) -> Callable[[GlobalId], Updates]:
+        """Rows of builtins at this moment, for the interpreter; safe to use from a thread once every id was asked for."""
+        rows: dict[GlobalId, Updates] = {}
+
+        def env(id: GlobalId) -> Updates:
+            found = rows.get(id)
+            if found is None:
+                found = rows[id] = self.builtin_updates(session, id)
+            return found
+
+        return env
+
+    def with_builtins(self, session: Session, mir: r.Mir) -> r.Mir:
+        """mir with builtin relations replaced by their rows, as the session sees them."""
+        return self._replace_builtins(mir, lambda id: self.builtin_updates(session, id))
+
+    def constant_builtins(self, mir: r.Mir) -> r.Mir:
+        """mir with builtin relations replaced by their rows now: what a maintained dataflow over them shows."""
+
+        def rows(id: GlobalId) -> Updates:
+            columns, n = self.builtin_rows.columns(id, self.state, DEFAULT_DATABASE, None)
+            return Updates(columns, np.zeros(n, np.uint64), np.ones(n, np.int64))
+
+        return self._replace_builtins(mir, rows)
+
+    def _replace_builtins(self, mir: r.Mir, rows: Callable[[GlobalId], Updates]) -> r.Mir:
+        if not any(id in BUILTINS for id in r.global_ids(mir)):
+            return mir
+
+        def visit(node: r.Mir) -> r.Mir:
+            match node:
+                case r.Get(id, typ) if isinstance(id, str) and id in BUILTINS:
+                    u = rows(id)
+                    columns = [
+                        [None if d is None else encode_datum(c.scalar, d) for d in column_to_datums(c.scalar, column)]
+                        for c, column in zip(typ.columns, u.columns)
+                    ]
+                    return r.Constant(tuple((row, 1) for row in zip(*columns)), typ)
+                case _:
+                    return node
+
+        return r.rewrite(mir, visit)
+
+    # Clusters.
+
+    def provision_cluster(self, cluster: Cluster) -> None:
+        self.controller.create_cluster(ClusterId(cluster.id))
+        for replica in cluster.replicas:
+            self.provision_replica(replica)
+
+    def provision_replica(self, replica: Replica) -> None:
+        config = ReplicaConfig(workers=replica.workers, interactive=replica.interactive)
+        self.controller.create_replica(ClusterId(replica.cluster_id), ReplicaId(replica.id), config)
+
+    def session_cluster(self, session: Session) -> Cluster:
+        """The session's cluster; SqlError when there is none of that name or nothing runs on it."""
+        name = session.vars.cluster
+        cluster = self.state.cluster(name)
+        if cluster is None:
+            raise SqlError("42704", f"unknown cluster '{name}'")
+        if not cluster.replicas:
+            raise SqlError(
+                "57P03",
+                f'CLUSTER "{name}" has no replicas available to service request',
+                hint="Use CREATE CLUSTER REPLICA to attach cluster replicas to the cluster",
+            )
+        return cluster
+
+    def target_cluster(self, session: Session, reads: frozenset[GlobalId], inlined: r.Mir) -> Cluster | None:
+        """Where a read runs: nowhere (None) when it reads only the catalog or nothing."""
+        if all(id in BUILTINS for id in r.global_ids(inlined)) and not any(i in self.state.items for i in reads):
+            return None
+        return self.session_cluster(session)
+
+    def target_replica(self, session: Session, cluster: Cluster) -> ReplicaId | None:
+        name = session.vars.cluster_replica
+        if name is None:
+            return None
+        replica = cluster.replica(name)
+        if replica is None:
+            raise SqlError("42704", f"cluster replica '{cluster.name}.{name}' does not exist")
+        return ReplicaId(replica.id)
+
+    def index_infos(self, cluster: Cluster | None, reads: frozenset[GlobalId]) -> dict[GlobalId, tuple[IndexInfo, ...]]:
+        """Indexes of the cluster on what a query reads, directly or through views."""
+        if cluster is None:
+            return {}
+        found: dict[GlobalId, tuple[IndexInfo, ...]] = {}
+        seen: set[GlobalId] = set()
+        stack = list(reads)
+        while stack:
+            id = stack.pop()
+            if id in seen:
+                continue
+            seen.add(id)
+            infos = tuple(
+                IndexInfo(i.id, i.details.key)
+                for i in self.state.indexes_on(id, cluster.id)
+                if isinstance(i.details, IndexDetails)
+            )
+            if infos:
+                found[id] = infos
+            mir = self.definition(id)
+            if mir is not None:
+                stack.extend(r.global_ids(mir))
+        return found
+
+    # Time domains.
+
+    def time_domain(self, reads: frozenset[GlobalId], cluster: Cluster | None) -> frozenset[GlobalId]:
+        """What a read transaction may read: every collection of the schemas of what its first statement reads."""
+        schemas = {self.state.items[i].schema_id for i in self._under(reads) if i in self.state.items}
+        found: set[GlobalId] = set()
+        for item in self.state.items.values():
+            if item.schema_id not in schemas:
+                continue
+            if item.shard is not None:
+                found.add(item.id)
+            if isinstance(item.details, IndexDetails) and cluster is not None and item.cluster_id == cluster.id:
+                found.add(item.id)
+        return frozenset(i for i in found if self.controller.collection_exists(i))
+
+    def _under(self, reads: Iterable[GlobalId]) -> set[GlobalId]:
+        seen: set[GlobalId] = set()
+        stack = list(reads)
+        while stack:
+            id = stack.pop()
+            if id not in seen:
+                seen.add(id)
+                mir = self.definition(id)
+                if mir is not None:
+                    stack.extend(r.global_ids(mir))
+        return seen
+
+    def outside_time_domain(self, outside: frozenset[GlobalId], domain: frozenset[GlobalId]) -> SqlError:
+        def names(ids: Iterable[GlobalId]) -> str:
+            found = set()
+            for id in ids:
+                item = self.state.items.get(id)
+                on = item.details.on_id if item is not None and isinstance(item.details, IndexDetails) else id
+                found.add('"' + str(StateView(self.state).object_name(on)) + '"')
+            return "\n".join(sorted(found))
+
+        return SqlError(
+            "25000",
+            "Transactions can only reference objects in the same timedomain. "
+            "See https://materialize.com/docs/sql/begin/#same-timedomain-error",
+            detail="The following relations in the query are outside the transaction's time domain:\n"
+            f"{names(outside)}\nOnly the following relations are available:\n{names(domain)}",
+        )
+
+    # Storage.
+
+    def register_storage(self, item: Item) -> None:
+        """Make an item's shard known to the controller."""
+        shard = item.shard
+        if shard is None:
+            return
+        lag = item.retain_history_ms if item.retain_history_ms is not None else 1000
+        self.controller.register_storage_collection(
+            item.id, shard, since=self.storage.since(shard) or 0, upper=self.storage.upper(shard), lag_ms=lag
+        )
+
+    def _applied(self, advance_to: Timestamp) -> None:
+        for item in self.state.items.values():
+            if item.kind in ("table", "source"):
+                self.controller.storage_frontier(item.id, advance_to)
+
+    def storage_upper_moved(self, shard: str, upper: Frontier) -> None:
+        """A materialized view's sink wrote to its shard."""
+        for item in self.state.items.values():
+            if isinstance(item.details, MaterializedViewDetails) and item.details.shard == shard:
+                self.controller.storage_frontier(item.id, upper)
+
+    def transient_id(self) -> GlobalId:
+        return transient(next(self._transient))
+
+
+def catalog_moved() -> SqlError:
+    return SqlError("40001", "another session modified the catalog while this DDL transaction was open")
+
+
+def parse_options(text: str) -> dict[str, str]:
+    """`-c a=b --c=d` of the startup packet."""
+    found: dict[str, str] = {}
+    words = text.replace("\\ ", "\x00").split()
+    i = 0
+    while i < len(words):
+        word = words[i]
+        if word == "-c" and i + 1 < len(words):
+            i += 1
+            word = words[i]
+        elif word.startswith("-c") or word.startswith("--"):
+            word = word[2:]
+        name, _, value = word.partition("=")
+        if name:
+            found[name.replace("-", "_")] = value.replace("\x00", " ")
+        i += 1
+    return found
+
+
+def _startup_values(key: str, value: str) -> list[str]:
+    from adapter.coord.session_vars import split_identifiers
+
+    return split_identifiers(value) if key == "search_path" else [value]

@@ -255,6 +255,11 @@ class SessionVars:
         if self._saved is None:
             self._saved = dict(self._session)
 
+    @property
+    def clean(self) -> bool:
+        """Nothing was set since the transaction began."""
+        return self._saved is None
+
     def end_transaction(self, commit: bool) -> None:
         """Locals go; without commit, so does what the transaction set."""
         if self._saved is None:

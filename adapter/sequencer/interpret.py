@@ -110,7 +110,9 @@ class _Interpreter:
             case r.FlatMap(input, func, exprs):
                 u = self.run(input)
                 args = [evaluate(x, u.columns, len(u)) for x in exprs]
-                idx, columns_out = call_table_function(func, args, len(u))
+                idx, columns_out, errors = call_table_function(func, args, len(u))
+                if errors is not None:
+                    raise decode_error(errors[1][0])
                 self.budget.spend(len(idx))
                 taken = u.take(idx)
                 return taken.with_columns(taken.columns + tuple(columns_out))
@@ -210,7 +212,10 @@ class _Interpreter:
                 break
             if e.limit is not None and iteration >= e.limit:
                 if not e.return_at_limit:
-                    raise SqlError("XX000", f"Evaluation error: Recursive query exceeded the recursion limit {e.limit}. (Use RETURN AT RECURSION LIMIT to not error, but return the current state as the final result when reaching the limit.)")
+                    raise SqlError(
+                        "XX000",
+                        f"Evaluation error: Recursive query exceeded the recursion limit {e.limit}. (Use RETURN AT RECURSION LIMIT to not error, but return the current state as the final result when reaching the limit.)",
+                    )
                 break
         out = self.run(e.body)
         for i, old in saved.items():
@@ -248,9 +253,7 @@ def match_rows(a: Sequence[Column], b: Sequence[Column], na: int, nb: int, budge
 def constant(e: r.Constant) -> Updates:
     if e.error is not None:
         raise decode_error(e.error)
-    columns = tuple(
-        column_from_literals(c.scalar, [row[i] for row, _ in e.rows]) for i, c in enumerate(e.typ.columns)
-    )
+    columns = tuple(column_from_literals(c.scalar, [row[i] for row, _ in e.rows]) for i, c in enumerate(e.typ.columns))
     return updates(columns, np.array([d for _, d in e.rows], np.int64))
 
 

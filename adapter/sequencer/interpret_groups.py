@@ -143,7 +143,7 @@ def with_nulls(column: Column, missing: BoolArray) -> Column:
     return both.take(np.where(missing, n, np.arange(n, dtype=np.int64)))
 
 
-def _collect(  # noqa: PLR0913
+def _collect(
     collect: object,
     strict: bool,
     site: object,

@@ -1,0 +1,134 @@
+"""Dataflows that stay: indexes and materialized views. Used when they are created and at every start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.catalog.objects import Cluster, IndexDetails, Item, MaterializedViewDetails
+from adapter.coord.timestamp_selection import combine
+from adapter.sequencer.dataflows import Imports, description, find_imports
+from adapter.sequencer.inline import inline_views
+from adapter.transform import optimize_dataflow
+from adapter.transform.context import IndexInfo
+from compute.plan.description import (
+    DataflowDescription,
+    IndexDesc,
+    IndexExport,
+    MaterializedViewSink,
+    SinkExport,
+)
+from mzlite.expr import relation as r
+from mzlite.repr.ids import ClusterId, GlobalId
+from mzlite.repr.timestamp import MAX, Frontier, Timestamp
+
+if TYPE_CHECKING:
+    from adapter.coord.coordinator import Coordinator
+
+
+def _indexes(
+    c: Coordinator, cluster: Cluster, reads: frozenset[GlobalId], without: GlobalId
+) -> dict[GlobalId, tuple[IndexInfo, ...]]:
+    """Indexes of the cluster that a maintained dataflow may import: those that exist in compute, not itself."""
+    found = c.index_infos(cluster, reads)
+    usable: dict[GlobalId, tuple[IndexInfo, ...]] = {}
+    for id, infos in found.items():
+        kept = tuple(i for i in infos if i.id != without and c.controller.collection_exists(i.id))
+        if kept:
+            usable[id] = kept
+    return usable
+
+
+def optimize_maintained(
+    c: Coordinator, mir: r.Mir, indexes: dict[GlobalId, tuple[IndexInfo, ...]]
+) -> tuple[r.Mir, Imports]:
+    inlined = inline_views(mir, c.definition, lambda id: id in indexes)
+    optimized = optimize_dataflow(inlined, indexes)
+    optimized = c.constant_builtins(optimized)
+    return optimized, find_imports([optimized], indexes, c.shard_of)
+
+
+def _uppers(c: Coordinator, imports: Imports) -> dict[GlobalId, Frontier]:
+    return {id: c.controller.frontiers(id)[1] for id in imports.sources}
+
+
+def _since(c: Coordinator, imports: Imports) -> Timestamp:
+    """The first time at which all inputs can be read."""
+    since, _ = combine({id: c.controller.frontiers(id) for id in imports.ids()})
+    return MAX if since is None else since
+
+
+def create_index_dataflow(c: Coordinator, item: Item) -> None:
+    """Install the dataflow of an index: an import arranged, or a view computed and arranged."""
+    details = item.details
+    assert isinstance(details, IndexDetails)
+    cluster = c.state.clusters[details.cluster_id]
+    on = details.on_id
+    desc = c.desc_of(on)
+    get = r.Get(on, desc.typ)
+    indexes = _indexes(c, cluster, frozenset((on,)), item.id)
+    objects: list[tuple[GlobalId, r.Mir]] = []
+    if c.shard_of(on) is not None or on in indexes:
+        # Nothing to compute. An index with the same key is exported again, another one is arranged anew.
+        again = next((i for i in indexes.get(on, ()) if i.key == details.key), None)
+        chosen = {on: (again,)} if again is not None else {on: indexes[on][:1]} if on in indexes else {}
+        imports = find_imports([get], chosen, c.shard_of)
+    else:
+        mir = c.definition(on)
+        plan, imports = optimize_maintained(c, mir if mir is not None else get, indexes)
+        objects = [(on, plan)]
+    as_of = _since(c, imports)
+    dataflow = description(
+        f"index-{item.name}",
+        objects,
+        imports,
+        as_of,
+        uppers=_uppers(c, imports),
+        index_exports={item.id: IndexExport(IndexDesc(on, details.key), desc.typ)},
+    )
+    _create(c, cluster, dataflow)
+    if item.retain_history_ms is not None:
+        c.controller.set_read_policy(item.id, item.retain_history_ms)
+
+
+def view_as_of(c: Coordinator, cluster: Cluster, mir: r.Mir, id: GlobalId) -> tuple[r.Mir, Imports, Timestamp]:
+    """(optimized plan, imports, first readable time) of a materialized view's dataflow."""
+    indexes = _indexes(c, cluster, r.global_ids(mir), id)
+    plan, imports = optimize_maintained(c, mir, indexes)
+    return plan, imports, _since(c, imports)
+
+
+def create_view_dataflow(c: Coordinator, item: Item) -> None:
+    """Install (again) the dataflow of a materialized view, from where its shard stands."""
+    details = item.details
+    assert isinstance(details, MaterializedViewDetails)
+    upper = c.storage.upper(details.shard)
+    if upper is None:
+        return  # complete: nothing will change
+    cluster = c.state.clusters[details.cluster_id]
+    plan, imports, since = view_as_of(c, cluster, details.optimized, item.id)
+    as_of = max(since, upper - 1 if upper > details.initial_as_of else details.initial_as_of)
+    _, inputs_upper = combine({id: c.controller.frontiers(id) for id in imports.ids()})
+    if inputs_upper is not None and inputs_upper > 0:
+        as_of = max(since, min(as_of, inputs_upper - 1))
+    object_id = c.transient_id()
+    sink = SinkExport(
+        object_id,
+        details.desc,
+        MaterializedViewSink(details.shard),
+        non_null=details.non_null,
+        refresh=details.refresh_at,
+        refresh_every=details.refresh_every,
+    )
+    dataflow = description(
+        f"materialized-view-{item.name}",
+        [(object_id, plan)],
+        imports,
+        as_of,
+        uppers=_uppers(c, imports),
+        sink_exports={item.id: sink},
+    )
+    _create(c, cluster, dataflow)
+
+
+def _create(c: Coordinator, cluster: Cluster, dataflow: DataflowDescription) -> None:
+    c.controller.create_dataflow(ClusterId(cluster.id), dataflow)

@@ -1,0 +1,506 @@
+"""SELECT: from a plan to rows.
+
+    plan ─▶ values for now(), $1, … ─▶ views inlined ─▶ optimized with the cluster's indexes ─▶ PeekPlan   (remembered)
+    PeekPlan ─▶ timestamp ─▶ constant | catalog rows here | Peek of an index or shard | dataflow + Peek ─▶ finishing
+
+Between choosing the timestamp and handing the read to the controller nothing is awaited, so the inputs stay readable
+without further holds; the controller takes its own. Source: Materialize's peek sequencing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from adapter.catalog.builtin.relation import BUILTINS
+from adapter.catalog.objects import Cluster
+from adapter.coord.planning import Prepared
+from adapter.coord.result import Batch
+from adapter.coord.timestamp_selection import Determination, Facts, ReadWhen, combine, determine
+from adapter.coord.transaction import Reads
+from adapter.sequencer.dataflows import Imports, default_key, description, find_imports
+from adapter.sequencer.fast_path import (
+    ConstantPath,
+    FastPath,
+    FastPathContext,
+    PeekExisting,
+    PeekPersist,
+    find_fast_path,
+)
+from adapter.sequencer.finishing import OFF_LOOP_ROWS, check_size, finish, result_too_large
+from adapter.sequencer.inline import inline_views
+from adapter.sequencer.interpret import Budget, TooMuch, constant, interpret
+from adapter.sequencer.scalars import substitute, substitute_scalar, unmaterializable
+from adapter.sequencer.values import literal, mz_now_literal, session_value, time_literal
+from adapter.sql.plans import AsOf, SelectPlan
+from adapter.transform import optimize_dataflow
+from adapter.transform.context import IndexInfo
+from compute.client.errors import ComputeError
+from compute.client.holds import ReadHold
+from compute.plan.description import IndexDesc, IndexExport
+from compute.protocol.command import IndexTarget, PersistTarget
+from compute.protocol.response import PeekCanceled, PeekError, PeekResponse, PeekRows
+from mzlite.expr import relation as r
+from mzlite.expr.mfp import MapFilterProject
+from mzlite.expr.relation import RowSetFinishing
+from mzlite.expr.scalar import Unmaterializable
+from mzlite.repr.encode import decode_updates
+from mzlite.repr.errors import SqlError, decode_error
+from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId
+from mzlite.repr.timestamp import MAX, Frontier, Timestamp
+from mzlite.repr.types import RelationType
+from mzlite.repr.updates import Updates
+
+if TYPE_CHECKING:
+    from adapter.coord.coordinator import Coordinator
+    from adapter.coord.session import Session
+
+THREAD_NODES = 60
+"""Plans with more nodes than this are optimized in a thread."""
+LOCAL_ROWS = 300_000
+"""Rows this process may touch for a read of constants and the catalog before the read belongs on a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPath:
+    """Constants and builtin relations only: evaluated in this process."""
+
+    mir: r.Mir
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPath:
+    mir: r.Mir
+    typ: RelationType
+    imports: Imports
+
+
+@dataclass(frozen=True, slots=True)
+class PeekPlan:
+    """What a SELECT does on a cluster, short of its time.
+
+    reads: catalog ids the query depends on (tables, views …). inputs: the collections whose frontiers decide the time.
+    time_dependent: whether its answer depends on when. mz_now: the plan holds mz_now(), to be replaced by the time.
+    """
+
+    path: FastPath | LocalPath | SlowPath
+    typ: RelationType
+    mir: r.Mir
+    reads: frozenset[GlobalId]
+    inputs: frozenset[GlobalId]
+    time_dependent: bool
+    mz_now: bool
+    cluster: Cluster | None
+    indexes: dict[GlobalId, tuple[IndexInfo, ...]]
+
+
+@dataclass(slots=True)
+class PeekResult:
+    """rows before finishing. determination None: independent of time."""
+
+    rows: Updates
+    determination: Determination | None
+
+
+class PeekSequencer:
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._c = coordinator
+        self._next_uuid = 0
+        self._uuid_prefix = f"{time.time_ns():x}"
+
+    # The whole of it.
+
+    async def select(self, session: Session, prepared: Prepared, plan: SelectPlan, params: tuple[Any, ...]) -> Batch:
+        """The finished rows of a SELECT."""
+        peek_plan, finishing = await self.plan(session, prepared, plan, params)
+        result = await self.run(session, peek_plan, finishing, plan.as_of)
+        rows = result.rows
+        limit = session.vars.max_query_result_size
+        if len(rows) > OFF_LOOP_ROWS:
+            work = asyncio.get_running_loop().run_in_executor(None, finish, rows, finishing)
+            batch = await session.interrupt.wait(work)
+        else:
+            batch = finish(rows, finishing)
+        check_size(batch, limit)
+        return batch
+
+    # Planning.
+
+    async def plan(
+        self, session: Session, prepared: Prepared, plan: SelectPlan, params: tuple[Any, ...]
+    ) -> tuple[PeekPlan, RowSetFinishing]:
+        key = ("peek", self._cluster_choice(session), session.txn.in_block)
+        cached = prepared.artifacts.get(key)
+        if cached is not None and not params:
+            return cached, plan.finishing
+        if params:
+            generic = prepared.artifacts.get("generic")
+            if generic is not None:
+                bound = generic.bind(params)
+                if bound is not None:
+                    return bound, plan.finishing
+        mir = plan.mir
+        names = unmaterializable(mir)
+        cacheable = not params and not (names - {"mz_now"})
+        if names - {"mz_now"}:
+            values = session_value(session, self._c, params, prepared.param_types)
+            mir = substitute(mir, values)
+        made = await self.plan_mir(session, mir, plan.finishing)
+        if cacheable:
+            prepared.artifacts[key] = made
+        elif params and prepared.param_types and "generic" not in prepared.artifacts:
+            from adapter.sequencer.generic import make_generic
+
+            prepared.artifacts["generic"] = make_generic(self, session, prepared, plan)
+        return made, plan.finishing
+
+    def _cluster_choice(self, session: Session) -> str:
+        return session.vars.cluster
+
+    async def plan_mir(self, session: Session, mir: r.Mir, finishing: RowSetFinishing) -> PeekPlan:
+        """Optimize (in a thread when large) and choose a path."""
+        c = self._c
+        state = c.state
+        reads = r.global_ids(mir)
+        inlined = inline_views(mir, c.definition)
+        cluster = c.target_cluster(session, reads, inlined)
+        indexes = c.index_infos(cluster, reads)
+        # Indexed views are read through their index where the optimizer may use one, so they stay Gets.
+        if any(id not in r.global_ids(inlined) for id in indexes):
+            inlined = inline_views(mir, c.definition, lambda id: id in indexes)
+        if sum(1 for _ in r.walk(inlined)) > THREAD_NODES:
+            work = asyncio.get_running_loop().run_in_executor(None, optimize_dataflow, inlined, indexes)
+            optimized = await session.interrupt.wait(work)
+        else:
+            optimized = optimize_dataflow(inlined, indexes)
+        assert c.state is state or c.state.revision >= state.revision
+        return self.choose_path(session, mir, optimized, finishing, cluster, indexes, reads)
+
+    def choose_path(
+        self,
+        session: Session,
+        mir: r.Mir,
+        optimized: r.Mir,
+        finishing: RowSetFinishing,
+        cluster: Cluster | None,
+        indexes: dict[GlobalId, tuple[IndexInfo, ...]],
+        reads: frozenset[GlobalId],
+    ) -> PeekPlan:
+        c = self._c
+        typ = c.type_of(mir)
+        mz_now = "mz_now" in unmaterializable(optimized)
+        ids = r.global_ids(optimized)
+        context = FastPathContext(
+            lambda id: indexes[id][0].id if indexes.get(id) else None,
+            lambda id: c.shard_of(id) is not None,
+            c.system_vars.get("persist_fast_path_limit"),
+        )
+        path: FastPath | LocalPath | SlowPath | None = find_fast_path(optimized, finishing, context)
+        time_dependent = mz_now or any(c.time_dependent(id) for id in reads)
+        if path is None and all(id in BUILTINS for id in ids):
+            path = LocalPath(optimized)
+        inputs: frozenset[GlobalId] = frozenset()
+        match path:
+            case None:
+                imports = find_imports([c.with_builtins(session, optimized)], indexes, c.shard_of)
+                path = SlowPath(optimized, typ, imports)
+                inputs = imports.ids()
+            case PeekExisting(index=index):
+                inputs = frozenset((index,))
+            case PeekPersist(on=on):
+                inputs = frozenset((on,))
+            case _:
+                pass
+        return PeekPlan(path, typ, optimized, reads, inputs, time_dependent, mz_now, cluster, indexes)
+
+    # Timestamps.
+
+    def read_when(self, session: Session, as_of: AsOf | None) -> ReadWhen:
+        if as_of is None:
+            return ReadWhen()
+        value = substitute_scalar(as_of.time, session_value(session, self._c, (), ()))
+        return ReadWhen(time_literal(value), as_of.at_least)
+
+    def determine(
+        self, session: Session, plan: PeekPlan, when: ReadWhen, extra: frozenset[GlobalId] = frozenset()
+    ) -> Determination:
+        c = self._c
+        frontiers = {id: c.controller.frontiers(id) for id in (plan.inputs | extra if extra else plan.inputs)}
+        since, upper = combine(frontiers)
+        dependent = plan.time_dependent
+        facts = Facts(
+            since,
+            upper,
+            session.vars.isolation,
+            when,
+            c.oracle.read_ts() if dependent else None,
+            session.min_read_ts if dependent and session.vars.isolation == "strong session serializable" else None,
+            frontiers,
+            c.names_of(frontiers),
+        )
+        return determine(facts)
+
+    # Running.
+
+    async def run(
+        self,
+        session: Session,
+        plan: PeekPlan,
+        finishing: RowSetFinishing,
+        as_of: AsOf | None = None,
+        *,
+        freshest: bool = False,
+    ) -> PeekResult:
+        """The rows of a planned read, its transaction and time looked after."""
+        when = ReadWhen(freshest_table_write=True) if freshest else self.read_when(session, as_of)
+        independent = not plan.time_dependent and not plan.inputs
+        if freshest or as_of is not None:
+            reads = None
+        else:
+            reads = session.txn.add_read(independent)
+        path = plan.path
+        if independent and isinstance(path, ConstantPath | LocalPath) and when.as_of is None:
+            return PeekResult(await self._local(session, plan, path, MAX, None), None)
+        determination = self._transaction_time(session, plan, when, reads)
+        ts = determination.timestamp
+        match path:
+            case ConstantPath() | LocalPath():
+                rows = await self._local(session, plan, path, ts, None)
+            case PeekExisting(on, index, literals, mfp):
+                rows = await self._peek_index(session, plan, index, literals, self._timed(mfp, plan, ts), finishing, ts)
+            case PeekPersist(on, mfp):
+                rows = await self._peek_shard(session, plan, on, self._timed(mfp, plan, ts), finishing, ts)
+            case SlowPath():
+                rows = await self._slow(session, plan, path, finishing, ts)
+        if when.as_of is None and plan.time_dependent and ts > self._c.oracle.read_ts() and not freshest:
+            await self._linearize(session, ts)
+        if session.vars.isolation == "strong session serializable":
+            session.min_read_ts = max(session.min_read_ts, ts if ts != MAX else 0)
+        return PeekResult(rows, determination)
+
+    def _transaction_time(self, session: Session, plan: PeekPlan, when: ReadWhen, reads: Reads | None) -> Determination:
+        """The read's time; in a transaction block, the block's time, chosen by its first read together with its domain."""
+        if reads is None or not session.txn.in_block:
+            found = self.determine(session, plan, when)
+            if reads is not None:
+                reads.determination = found if plan.time_dependent else reads.determination
+            return found
+        if reads.determination is None:
+            if not plan.time_dependent:
+                return self.determine(session, plan, when)
+            domain = self._c.time_domain(plan.reads, plan.cluster)
+            found = self.determine(session, plan, when, domain)
+            for id in domain | plan.inputs:
+                reads.holds.append(self._c.controller.acquire_hold(id, found.timestamp))
+            reads.determination = found
+            reads.domain = domain | plan.inputs
+            reads.cluster_id = plan.cluster.id if plan.cluster is not None else None
+            return found
+        outside = plan.inputs - reads.domain
+        if outside:
+            raise self._c.outside_time_domain(outside, reads.domain)
+        return Determination(reads.determination.timestamp, reads.determination.facts)
+
+    async def _linearize(self, session: Session, ts: Timestamp) -> None:
+        """The answer is of a time ahead of the oracle's: hold it until reads are that far."""
+        if ts == MAX:
+            return
+        while self._c.oracle.read_ts() < ts:
+            waiter = self._c.group_commit.wait_applied()
+            await session.interrupt.wait(waiter, lambda w=waiter: w.cancel())  # type: ignore[misc]
+
+    def _timed(self, mfp: MapFilterProject, plan: PeekPlan, ts: Timestamp) -> MapFilterProject:
+        if not plan.mz_now:
+            return mfp
+        now = mz_now_literal(ts)
+
+        def value(u: Unmaterializable) -> Any:
+            return now if u.func == "mz_now" else None
+
+        return replace_mfp(mfp, value)
+
+    async def _local(
+        self, session: Session, plan: PeekPlan, path: ConstantPath | LocalPath, ts: Timestamp, budget: Budget | None
+    ) -> Updates:
+        if isinstance(path, ConstantPath):
+            return constant(path.plan)
+        mir = path.mir
+        if plan.mz_now:
+            now = mz_now_literal(ts)
+            mir = substitute(mir, lambda u: now if u.func == "mz_now" else None)
+        env = self._c.builtin_env(session)
+        for id in r.global_ids(mir):
+            env(id)
+        budget = Budget(LOCAL_ROWS)
+        if any(isinstance(n, r.LetRec | r.FlatMap) for n in r.walk(mir)) or plan.reads:
+            work = asyncio.get_running_loop().run_in_executor(None, _interpret, mir, env, budget)
+
+            def stop(b: Budget = budget) -> None:
+                b.cancelled = True
+
+            rows = await session.interrupt.wait(work, stop)
+        else:
+            rows = _interpret(mir, env, budget)
+        if rows is not None:
+            return rows
+        return await self._on_cluster(session, plan, mir, ts)
+
+    async def _on_cluster(self, session: Session, plan: PeekPlan, mir: r.Mir, ts: Timestamp) -> Updates:
+        """A read of constants that is too much for this process."""
+        full = self._c.with_builtins(session, mir)
+        cluster = plan.cluster if plan.cluster is not None else self._c.session_cluster(session)
+        slow = SlowPath(full, plan.typ, Imports({}, {}))
+        moved = replace(plan, path=slow, cluster=cluster, mz_now=False)
+        identity = RowSetFinishing(project=tuple(range(plan.typ.arity)))
+        return await self._slow(session, moved, slow, identity, ts)
+
+    # Peeks.
+
+    def uuid(self) -> str:
+        self._next_uuid += 1
+        return f"{self._uuid_prefix}-{self._next_uuid:x}"
+
+    async def _peek_index(
+        self,
+        session: Session,
+        plan: PeekPlan,
+        index: GlobalId,
+        literals: Any,
+        mfp: MapFilterProject,
+        finishing: RowSetFinishing,
+        ts: Timestamp,
+        hold: ReadHold | None = None,
+    ) -> Updates:
+        return await self._await_peek(session, plan, IndexTarget(index), literals, mfp, finishing, ts, hold)
+
+    async def _peek_shard(
+        self,
+        session: Session,
+        plan: PeekPlan,
+        on: GlobalId,
+        mfp: MapFilterProject,
+        finishing: RowSetFinishing,
+        ts: Timestamp,
+    ) -> Updates:
+        shard = self._c.shard_of(on)
+        assert shard is not None
+        desc = self._c.desc_of(on)
+        return await self._await_peek(session, plan, PersistTarget(on, shard, desc.typ), None, mfp, finishing, ts, None)
+
+    async def _await_peek(
+        self,
+        session: Session,
+        plan: PeekPlan,
+        target: IndexTarget | PersistTarget,
+        literals: Any,
+        mfp: MapFilterProject,
+        finishing: RowSetFinishing,
+        ts: Timestamp,
+        hold: ReadHold | None,
+    ) -> Updates:
+        c = self._c
+        cluster = plan.cluster
+        assert cluster is not None
+        replica = c.target_replica(session, cluster)
+        uuid = self.uuid()
+        try:
+            future = c.controller.peek(
+                ClusterId(cluster.id),
+                target,
+                uuid=uuid,
+                timestamp=ts,
+                mfp=mfp,
+                finishing=finishing,
+                literal_constraints=literals,
+                replica=replica,
+                hold=hold,
+            )
+        except ComputeError as error:
+            raise compute_error(error) from None
+        c.pending_peeks[uuid] = (session, plan.reads)
+        try:
+            response = await session.interrupt.wait(future, lambda: c.controller.cancel_peek(uuid))
+        except asyncio.CancelledError:
+            if future.cancelled():
+                raise SqlError("XX000", "the cluster of the query was dropped") from None
+            raise
+        finally:
+            c.pending_peeks.pop(uuid, None)
+        return peek_rows(response, session.vars.max_query_result_size, c.system_vars.get("max_result_size"))
+
+    async def _slow(
+        self, session: Session, plan: PeekPlan, path: SlowPath, finishing: RowSetFinishing, ts: Timestamp
+    ) -> Updates:
+        """A dataflow for one read: create it, peek its index, drop it; the peek's hold keeps it until the answer."""
+        c = self._c
+        cluster = plan.cluster
+        assert cluster is not None
+        mir = path.mir
+        if plan.mz_now:
+            now = mz_now_literal(ts)
+            mir = substitute(mir, lambda u: now if u.func == "mz_now" else None)
+        mir = c.with_builtins(session, mir)
+        view_id, index_id = c.transient_id(), c.transient_id()
+        key = default_key(path.typ.arity)
+        uppers: dict[GlobalId, Frontier] = {id: c.controller.frontiers(id)[1] for id in path.imports.sources}
+        dataflow = description(
+            f"oneshot-select-{view_id}",
+            [(view_id, mir)],
+            path.imports,
+            ts,
+            uppers=uppers,
+            one_shot=True,
+            index_exports={index_id: IndexExport(IndexDesc(view_id, key), path.typ)},
+        )
+        replica = c.target_replica(session, cluster)
+        try:
+            c.controller.create_dataflow(ClusterId(cluster.id), dataflow, replica=replica)
+        except ComputeError as error:
+            raise compute_error(error) from None
+        try:
+            hold = c.controller.acquire_hold(index_id, ts)
+        finally:
+            c.controller.drop_collection(index_id)
+        return await self._peek_index(
+            session, plan, index_id, None, MapFilterProject.identity(path.typ.arity), finishing, ts, hold
+        )
+
+
+def _interpret(mir: r.Mir, env: Any, budget: Budget) -> Updates | None:
+    """None: too much for this process."""
+    try:
+        return interpret(mir, env, budget)
+    except (TooMuch, MemoryError):
+        return None
+
+
+def replace_mfp(mfp: MapFilterProject, value: Any) -> MapFilterProject:
+    return msgspec.structs.replace(
+        mfp,
+        expressions=tuple(substitute_scalar(e, value) for e in mfp.expressions),
+        predicates=tuple((n, substitute_scalar(e, value)) for n, e in mfp.predicates),
+    )
+
+
+def peek_rows(response: PeekResponse, query_limit: int, limit: int) -> Updates:
+    match response:
+        case PeekRows(_, rows):
+            u = decode_updates(rows)
+            if len(rows) > limit and len(u) > 1:
+                raise result_too_large(limit)
+            return u
+        case PeekError(_, error):
+            raise decode_error(error)
+        case PeekCanceled():
+            raise SqlError("57014", "canceling statement due to user request")
+
+
+def compute_error(error: ComputeError) -> SqlError:
+    return SqlError("XX000", str(error))
+
+
+__all__ = ["PeekPlan", "PeekResult", "PeekSequencer", "ReplicaId", "literal"]
