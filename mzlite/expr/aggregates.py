@@ -142,6 +142,11 @@ def _register_accumulable() -> None:
     _sum_like("avg", "numeric -> numeric", k.NUMERIC_SUM, k.finish_avg_numeric)
     _sum_like("bool_or", "bool -> bool", k.BOOL_LANES, k.finish_bool_or)
     _sum_like("bool_and", "bool -> bool", k.BOOL_LANES, k.finish_bool_and)
+    # Materialize's own names, and the standard's.
+    for name in ("mz_any",):
+        _sum_like(name, "bool -> bool", k.BOOL_LANES, k.finish_bool_or)
+    for name in ("mz_all", "every"):
+        _sum_like(name, "bool -> bool", k.BOOL_LANES, k.finish_bool_and)
     spreads = {
         "variance": k.Spread(sample=True, root=False),
         "var_samp": k.Spread(sample=True, root=False),

@@ -34,7 +34,7 @@ def _create(*elements: Any) -> ArrayDatum:
     return ArrayDatum.of(elements)
 
 
-@value("array_create_multi", "variadic anyarray -> anyarray", strict=False, nullable="never", display="array")
+@value("array_create_nested", "variadic anyarray -> anyarray", strict=False, nullable="never", display="array")
 def stack(*arrays: ArrayDatum | None) -> ArrayDatum:
     """ARRAY[ARRAY[..], ..]: one dimension more."""
     present = [a if a is not None else _EMPTY for a in arrays]
@@ -59,7 +59,9 @@ def _too_deep(count: int) -> SqlError:
 
 
 @value("array_index", "anyarray, variadic int8 -> anyelement", nullable="always", can_error=False, id="array_index")
-def _index(array: ArrayDatum, *indexes: int) -> Any:
+def _index(array: ArrayDatum | tuple[int, ...], *indexes: int) -> Any:
+    if not isinstance(array, ArrayDatum):  # an int2vector, which counts from 0
+        return array[indexes[0]] if len(indexes) == 1 and 0 <= indexes[0] < len(array) else None
     if len(indexes) != len(array.dims):
         return None
     at = 0

@@ -58,6 +58,8 @@ def result(returns: ScalarType, declared: tuple[ScalarType, ...], actual: tuple[
         have = container(param.kind)
         if have == wanted:
             return arg
+        if arg.kind == "int2vector":
+            return ScalarType("int2")
         if have is not None and arg.element is not None:
             return arg.element if wanted is None else ScalarType(wanted, element=arg.element)
     for param, arg in zip(declared, actual):

@@ -14,12 +14,12 @@ def row_type(args: tuple[ScalarType, ...]) -> ScalarType:
 
 
 @value(
-    "record_create",
+    "record",
     "variadic any -> record",
     strict=False,
     nullable="never",
     can_error=False,
-    id="record_create",
+    id="record",
     returns=row_type,
     display="row",
 )

@@ -79,7 +79,7 @@ def bind(entry: S, arg_types: Sequence[ScalarType]) -> S:
         id=f"{entry.id}<{suffix}>",
         params=types,
         variadic=None,
-        returns=bare(entry.result_type(types)),
+        returns=bare(entry.result_type(types)) if types else entry.returns,
     )
 
 
