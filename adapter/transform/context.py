@@ -20,7 +20,11 @@ class IndexInfo:
 
 @dataclass(slots=True)
 class Context:
-    """indexes: by indexed collection, on the cluster the plan will run on; empty while plans are optimized locally."""
+    """indexes: by indexed collection, on the cluster the plan will run on; empty while plans are optimized locally.
+
+    single_time: the plan is read at one time and thrown away.
+    """
 
     indexes: Mapping[GlobalId, tuple[IndexInfo, ...]] = field(default_factory=dict)
     types: Types = field(default_factory=Types)
+    single_time: bool = False

@@ -91,6 +91,9 @@ def optimize_local(e: r.Mir) -> r.Mir:
     return fixpoint(e, LOGICAL, Context())
 
 
-def optimize_dataflow(e: r.Mir, indexes: Mapping[GlobalId, tuple[IndexInfo, ...]]) -> r.Mir:
+def optimize_dataflow(
+    e: r.Mir, indexes: Mapping[GlobalId, tuple[IndexInfo, ...]], *, single_time: bool = False
+) -> r.Mir:
+    """single_time: for a read at one time, not a maintained object."""
     e = fixpoint(e, LOGICAL, Context())
-    return run(e, PHYSICAL, Context(indexes))
+    return run(e, PHYSICAL, Context(indexes, single_time=single_time))

@@ -95,9 +95,9 @@ def print_aggregate(a: Aggregate, column: Callable[[int], str] | None = None) ->
     return text
 
 
-def print_window_call(c: WindowCall) -> str:
+def print_window_call(c: WindowCall, column: Callable[[int], str] | None = None) -> str:
     f = c.frame
-    args = ", ".join(print_scalar(a) for a in c.args)
+    args = ", ".join(print_scalar(a, column) for a in c.args)
     text = f"{c.func}({args})"
     if c.ignore_nulls:
         text += " ignore nulls"
