@@ -25,6 +25,7 @@ from compute.operators.reduce import Prelude, Reduce, counts_rows
 from compute.operators.temporal import TemporalFilter
 from compute.operators.threshold import Threshold
 from compute.operators.topk import TopK
+from compute.operators.window import Window
 from compute.plan.description import DataflowDescription, IndexDesc, IndexExport, SubscribeSink
 from compute.plan.lir import (
     DeltaJoin as DeltaPlan,
@@ -411,8 +412,6 @@ class Builder:
 
     def _window(self, plan: LirWindow) -> Collection:
         input = self.render(plan.input)
-        from compute.operators.window import Window
-
         port = self.exchange(input.oks, KeyLayout(tuple(Ref(i) for i in plan.partition_by), input.arity))
         operator = Window(self.graph, input.arity, plan)
         port.connect(operator)

@@ -121,6 +121,25 @@ def aggregate(a: Aggregate, rows: Sequence[Row]) -> Any:
     raise AssertionError(a.func)
 
 
+def window(func: str, args: Sequence[Scalar], rows: Sequence[Row], i: int, order_by: Sequence[ColumnOrder]) -> Any:
+    """A window function's value on row i of its sorted partition (default frame: up to the last peer)."""
+
+    def peers(a: Row, b: Row) -> bool:
+        return all(a[o.column] == b[o.column] for o in order_by)
+
+    if func == "row_number":
+        return i + 1
+    if func == "rank":
+        return 1 + next(j for j, row in enumerate(rows) if peers(row, rows[i]))
+    if func == "lag":
+        return scalar(args[0], rows[i - 1]) if i else None
+    if func == "sum_int8":
+        end = max(j for j, row in enumerate(rows) if peers(row, rows[i]))
+        present = [v for v in (scalar(args[0], row) for row in rows[: end + 1]) if v is not None]
+        return Decimal(sum(present)) if present else None
+    raise AssertionError(func)
+
+
 def expanded(rows: Rows) -> list[Row]:
     return [row for row, n in rows.items() for _ in range(n)]
 
@@ -190,6 +209,14 @@ def _evaluate(e: r.Mir, env: Mapping[Any, Rows]) -> Rows:
                     stop = None if value is None else offset + value
                 for row in in_order(rows_of_group, order_by)[offset:stop]:
                     out[row] += 1
+        case r.Window(input, partition_by, order_by, calls):
+            partitions: dict[Row, list[Row]] = {}
+            for row in expanded(evaluate(input, env)):
+                partitions.setdefault(tuple(row[i] for i in partition_by), []).append(row)
+            for rows_of_group in partitions.values():
+                ordered = in_order(rows_of_group, order_by)
+                for i, row in enumerate(ordered):
+                    out[(*row, *(window(c.func, c.args, ordered, i, order_by) for c in calls))] += 1
         case r.Negate(input):
             for row, n in evaluate(input, env).items():
                 out[row] -= n

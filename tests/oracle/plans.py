@@ -13,7 +13,19 @@ from random import Random
 from typing import Any
 
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, TableFunc, shift, support
+from mzlite.expr.scalar import (
+    Aggregate,
+    Call,
+    ColumnOrder,
+    If,
+    Literal,
+    Ref,
+    Scalar,
+    TableFunc,
+    WindowCall,
+    shift,
+    support,
+)
 from mzlite.expr.typecheck import typ
 from mzlite.repr.datum import encode_datum
 from mzlite.repr.types import BOOL, INT8, NUMERIC, ColumnType, RelationType, ScalarType, array_of
@@ -60,6 +72,7 @@ class Plans:
         makers = [
             self.map, self.filter, self.project, self.join, self.join, self.reduce, self.reduce, self.topk, self.union,
             self.threshold, self.distinct, self.flat_map, self.let, self.arrange_by,
+            self.window,
         ]  # fmt: skip
         if scope.recursion:
             makers.append(self.let_rec)
@@ -216,6 +229,24 @@ class Plans:
         if keys and random.random() < 0.2:
             limit = If(Call("is_null", (Ref(keys[0]),), BOOL), literal(1), literal(2))
         return r.TopK(input, keys, order, limit, random.choice([0, 0, 1]))
+
+    def window(self, depth: int, scope: Scope) -> r.Mir:
+        random = self.random
+        input = self.plan(depth, scope)
+        t = typ(input)
+        plain = [i for i, c in enumerate(t.columns) if c.scalar.kind != "array"]
+        if len(plain) < t.arity:
+            input = r.Project(input, tuple(plain))
+            t = typ(input)
+        partition = tuple(random.sample(range(t.arity), random.randint(0, min(1, t.arity))))
+        order = tuple(
+            ColumnOrder(c, random.random() < 0.5, random.random() < 0.5)
+            for c in random.sample(range(t.arity), random.randint(0, min(2, t.arity)))
+        )
+        calls = [WindowCall("row_number", (), INT8), WindowCall("rank", (), INT8)]
+        arg = (self.int_scalar(t),)
+        calls += [WindowCall("lag", arg, INT8), WindowCall("sum_int8", arg, NUMERIC)]
+        return r.Window(input, partition, order, tuple(random.sample(calls, random.randint(1, 2))))
 
     def join(self, depth: int, scope: Scope) -> r.Mir:
         random = self.random
