@@ -1,70 +1,82 @@
-"""The text of EXPLAIN OPTIMIZED PLAN: fast path or not, finishing, the plan, the indexes used, the cluster."""
+"""EXPLAIN's printers (`adapter.explain`), fed from a PeekPlan and the catalog."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adapter.sequencer.fast_path import ConstantPath, PeekExisting, PeekPersist
+from adapter.catalog.builtin.relation import BUILTINS
+from adapter.explain import Explained, ExplainOptions, explain
+from adapter.sequencer.dataflows import Imports, find_imports
+from adapter.sequencer.fast_path import ConstantPath, FastPath, PeekExisting, PeekPersist
 from adapter.sql.plans import ExplainPlan
 from mzlite.expr import relation as r
 from mzlite.expr.relation import RowSetFinishing
-from mzlite.expr.text import print_mir
+from mzlite.expr.scalar import Scalar
+from mzlite.repr.ids import GlobalId
 
 if TYPE_CHECKING:
     from adapter.coord.coordinator import Coordinator
     from adapter.sequencer.peek import PeekPlan
 
 
+class CatalogNames:
+    """`adapter.explain.Names` over the catalog."""
+
+    def __init__(self, c: Coordinator) -> None:
+        self._c = c
+
+    def full_name(self, id: GlobalId) -> str:
+        return self._c.names_of([id]).get(id, id)
+
+    def short_name(self, id: GlobalId) -> str:
+        return self.full_name(id).rpartition(".")[2]
+
+    def columns(self, id: GlobalId) -> Sequence[str] | None:
+        item = self._c.state.items.get(id)
+        desc = item.desc if item is not None else BUILTINS[id].desc if id in BUILTINS else None
+        return None if desc is None else desc.names
+
+
 def explain_plan(
-    c: Coordinator, peek: PeekPlan | None, mir: r.Mir, finishing: RowSetFinishing, plan: ExplainPlan
+    c: Coordinator,
+    peek: PeekPlan | None,
+    mir: r.Mir,
+    finishing: RowSetFinishing,
+    plan: ExplainPlan,
+    cluster: str | None = None,
 ) -> str:
-    fast = peek is not None and isinstance(peek.path, ConstantPath | PeekExisting | PeekPersist)
-    lines = ["Explained Query (fast path):" if fast else "Explained Query:"]
-    body = print_mir(mir).rstrip("\n").split("\n")
-    indent = "  "
-    finish = _finish(finishing, c.type_of(mir).arity)
-    if finish:
-        lines.append(f"{indent}{finish}")
-        indent += "  "
-    lines += [indent + line for line in body]
+    options = ExplainOptions.parse(plan.options, plan.format, plan.verbose)
+    fast: FastPath | None = None
+    imports: Imports | None = None
     if peek is not None:
-        used = _used_indexes(c, peek)
-        if used:
-            lines += ["", "Used Indexes:", *[f"  - {u}" for u in used]]
-        if peek.cluster is not None:
-            lines += ["", f"Target cluster: {peek.cluster.name}"]
-    return "\n".join(lines) + "\n"
+        if isinstance(peek.path, ConstantPath | PeekExisting | PeekPersist):
+            fast = peek.path
+        imports = find_imports([peek.mir], peek.indexes, lambda id: c.shard_of(id) or id)
+        cluster = peek.cluster.name if peek.cluster is not None else cluster
+    explained = Explained(
+        mir, finishing=finishing, fast_path=fast, imports=imports, cluster=cluster, notices=_notices(c, peek)
+    )
+    return explain(plan.stage, explained, options, CatalogNames(c))
 
 
-def _finish(f: RowSetFinishing, arity: int) -> str:
-    parts: list[str] = []
-    if f.order_by:
-        items = [
-            f"#{o.column} {'desc' if o.desc else 'asc'} {'nulls_last' if o.nulls_last else 'nulls_first'}"
-            for o in f.order_by
-        ]
-        parts.append(f"order_by=[{', '.join(items)}]")
-    if f.limit is not None:
-        parts.append(f"limit={f.limit}")
-    if f.offset:
-        parts.append(f"offset={f.offset}")
-    if not parts and f.project == tuple(range(arity)):
-        return ""
-    parts.append(f"output=[{', '.join(f'#{i}' for i in f.project)}]")
-    return "Finish " + " ".join(parts)
+def _notices(c: Coordinator, peek: PeekPlan | None) -> tuple[str, ...]:
+    """An index whose key the query almost pins: the index is read whole."""
+    if peek is None or not isinstance(peek.path, PeekExisting) or peek.path.literals is not None:
+        return ()
+    from adapter.transform.equality import literal_alternatives
 
-
-def _used_indexes(c: Coordinator, peek: PeekPlan) -> list[str]:
-    match peek.path:
-        case PeekExisting(_, index, literals, _):
-            how = "*** full scan ***" if literals is None else "lookup"
-            return [f"{_name(c, index)} ({how})"]
-        case ConstantPath() | PeekPersist():
-            return []
-        case _:
-            ids = sorted(i for i in peek.inputs if i in c.state.items and c.state.items[i].kind == "index")
-            return [_name(c, i) for i in ids]
-
-
-def _name(c: Coordinator, id: str) -> str:
-    return c.names_of([id]).get(id, id)  # type: ignore[list-item,call-overload,no-any-return]
+    pinned: set[Scalar] = set()
+    for _, p in peek.path.mfp.predicates:
+        found = literal_alternatives(p)
+        if found is not None:
+            pinned.add(found[0])
+    names = CatalogNames(c)
+    for index in peek.indexes.get(peek.path.on, ()):
+        if index.id == peek.path.index and pinned & set(index.key):
+            full = names.full_name(index.id)
+            return (
+                f"Index {full} is too wide to use for the literal equalities of this query.\n"
+                "Hint: create an index on only the columns that are compared with literals.",
+            )
+    return ()
