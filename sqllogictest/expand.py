@@ -1,6 +1,7 @@
 """The dialect's extension: include, loop and foreach.
 
     include parts/*.slt          the records of every matching file, in order; paths are relative to this file
+    include views.inc KIND=VIEW  the same with ${KIND} replaced in it (␠ stands for a space in a value)
 
     loop i 0 3                   i = 0, 1, 2
     statement ok
@@ -30,10 +31,27 @@ class ExpandError(Exception):
     """A directive of the extension that cannot be followed."""
 
 
+def substitutions(words: list[str]) -> dict[str, str]:
+    """The NAME=VALUE words of `include PATTERN NAME=VALUE...`."""
+    found: dict[str, str] = {}
+    for word in words[2:]:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise ExpandError(f"include takes NAME=VALUE after its path, not {word!r}")
+        found[name] = value.replace("␠", " ")
+    return found
+
+
+def substitute(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace("${" + name + "}", value)
+    return text
+
+
 def included(words: list[str], file: str) -> list[str]:
     """The files that `include PATTERN` names, sorted."""
-    if len(words) != 2:
-        raise ExpandError("include needs one path")
+    if len(words) < 2:
+        raise ExpandError("include needs a path")
     pattern = os.path.join(os.path.dirname(file), words[1])
     paths = sorted(glob.glob(pattern))
     if not paths:
@@ -66,5 +84,5 @@ def iterations(words: list[str], body: str) -> list[str]:
     else:
         if len(words) < 3:
             raise ExpandError("foreach needs a name and values")
-        values = words[2:]
-    return [body.replace("${" + words[1] + "}", value) for value in values]
+        values = [word.replace("␠", " ") for word in words[2:]]
+    return [substitute(body, {words[1]: value}) for value in values]

@@ -357,8 +357,9 @@ class _Parser:
         out: list[Record] = []
         try:
             if words[0] == "include":
+                values = expand.substitutions(words)
                 for path in expand.included(words, self.file):
-                    out.extend(self.child(self.read(path), path, 1))
+                    out.extend(self.child(expand.substitute(self.read(path), values), path, 1))
             else:
                 first_line, start = self.line, self.pos
                 body, self.pos = expand.loop_body(self.text, start)

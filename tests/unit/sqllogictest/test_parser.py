@@ -234,6 +234,15 @@ def test_include_reads_beside_the_file_and_keeps_the_mode(tmp_path: Path) -> Non
     assert isinstance(records[2], Query) and records[2].expected == ["1", "2"]
 
 
+def test_include_replaces_names_in_what_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "part.inc").write_text("statement ok\nCREATE ${KIND} ${NAME}\n")
+    main = tmp_path / "main.slt"
+    main.write_text("include part.inc KIND=MATERIALIZED␠VIEW NAME=v\n\ninclude part.inc oops\n")
+    first, second = parse_file(str(main)).records
+    assert first.sql == "CREATE MATERIALIZED VIEW v"
+    assert isinstance(second, Malformed) and "NAME=VALUE" in second.reason
+
+
 def test_a_file_that_includes_itself_is_malformed(tmp_path: Path) -> None:
     main = tmp_path / "main.slt"
     main.write_text("include main.slt\n")
