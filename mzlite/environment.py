@@ -88,7 +88,7 @@ async def _start(options: ServeOptions, tls: ssl.SSLContext | None, stack: conte
     controller = ComputeController(shard_socket, on_storage_since=storage.advance_since_or_drop)
     await controller.start()
     stack.push_async_callback(controller.shutdown)
-    coordinator = Coordinator(storage, controller, shards)
+    coordinator = Coordinator(storage, controller)
     await coordinator.start()
     stack.push_async_callback(coordinator.shutdown)
     return PgServer(coordinator, tls)

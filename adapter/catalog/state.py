@@ -187,7 +187,7 @@ class CatalogTransaction:
 
     def _next(self, what: str) -> int:
         n: int = getattr(self.state.alloc, what)
-        self.state.alloc = replace(self.state.alloc, **{what: n + 1})
+        self.state.alloc = replace(self.state.alloc, **{what: n + 1})  # type: ignore[arg-type]
         self.changes["alloc"] = self.state.alloc
         return n
 

@@ -12,6 +12,7 @@ slips between the read and the write. Source: Materialize's group commit.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -153,10 +154,8 @@ class GroupCommit:
 
     async def _run(self) -> None:
         while not self._stopping:
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), TICK_S)
-            except TimeoutError:
-                pass
             self._wake.clear()
             group = [p for p in self._pending if not self._blocked(p)]
             self._pending = [p for p in self._pending if self._blocked(p)]

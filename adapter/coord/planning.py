@@ -24,7 +24,6 @@ from adapter.sql.parse import parse_statements
 from adapter.sql.plan import plan_statement
 from adapter.sql.statements import Statement
 from mzlite.repr.errors import SqlError
-from mzlite.repr.typenames import type_of_oid
 from mzlite.repr.types import RelationDesc, ScalarType
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Prepared:
     plan: p.Plan | None = None
     revision: int = -1
     settings: tuple[Any, ...] = ()
-    param_oids: tuple[int, ...] = ()
+    declared: tuple[ScalarType | None, ...] = ()
     artifacts: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -92,12 +91,12 @@ class Planning:
             view = self._views[key] = StateView(state, session.pid if session.has_temporary_items else None)
         return view
 
-    async def prepare(self, session: Session, statement: Statement, param_oids: Sequence[int]) -> Prepared:
+    async def prepare(self, session: Session, statement: Statement, declared: Sequence[ScalarType | None]) -> Prepared:
         """The statement's plan, from the cache if it is there. SqlError if it has no meaning."""
         revision = self._coordinator.state.revision
         settings = session.vars.key
         temporary = session.pid if session.has_temporary_items else 0
-        key = (statement.text, tuple(param_oids), revision, settings, temporary)
+        key = (statement.text, tuple(declared), revision, settings, temporary)
         found = self._planned.get(key)
         if found is not None and found.statement is not None and type(found.statement) is type(statement):
             self.hits += 1
@@ -107,10 +106,10 @@ class Planning:
             statement, st.SelectStatement | st.CreateView | st.CreateMaterializedView
         ):
             view = self.view(session)
-            work = asyncio.get_running_loop().run_in_executor(None, self._plan, session, view, statement, param_oids)
+            work = asyncio.get_running_loop().run_in_executor(None, self._plan, session, view, statement, declared)
             prepared = await session.interrupt.wait(work)
         else:
-            prepared = self._plan(session, self.view(session), statement, param_oids)
+            prepared = self._plan(session, self.view(session), statement, declared)
         prepared.revision, prepared.settings = revision, settings
         if isinstance(prepared.plan, _CACHEABLE) and len(statement.text) <= CACHED_TEXT:
             self._planned[key] = prepared
@@ -123,16 +122,15 @@ class Planning:
         assert prepared.statement is not None
         if prepared.revision == self._coordinator.state.revision and prepared.settings == session.vars.key:
             return prepared
-        fresh = await self.prepare(session, prepared.statement, prepared.param_oids)
+        fresh = await self.prepare(session, prepared.statement, prepared.declared)
         if fresh.desc != prepared.desc and not same_columns(fresh.desc, prepared.desc):
             raise result_type_changed()
         return fresh
 
-    def _plan(self, session: Session, view: StateView, statement: Statement, param_oids: Sequence[int]) -> Prepared:
-        declared = [type_of_oid(oid) if oid else None for oid in param_oids]
+    def _plan(self, session: Session, view: StateView, statement: Statement, declared: Sequence[ScalarType | None]) -> Prepared:
         planned = plan_statement(statement, view, session, declared)
         desc = plan_desc(planned.plan, session)
-        return Prepared(statement, tuple(planned.param_types), desc, planned.plan, param_oids=tuple(param_oids))
+        return Prepared(statement, tuple(planned.param_types), desc, planned.plan, declared=tuple(declared))
 
 
 def same_columns(a: RelationDesc | None, b: RelationDesc | None) -> bool:

@@ -29,6 +29,7 @@ from adapter.coord.waiting import Interruptible, canceled
 from adapter.sql import statements as st
 from adapter.sql.statements import Statement
 from mzlite.repr.errors import SqlError
+from mzlite.repr.typenames import type_of_oid
 from mzlite.repr.types import RelationDesc, ScalarType
 
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ class Session:
                 self.statements[name] = Prepared(None, (), None)
                 return
             self._check_failed(found[0])
-            self.statements[name] = await self.coordinator.planning.prepare(self, found[0], param_oids)
+            declared = [type_of_oid(oid) if oid else None for oid in param_oids]
+            self.statements[name] = await self.coordinator.planning.prepare(self, found[0], declared)
         except SqlError:
             self.note_error()
             raise

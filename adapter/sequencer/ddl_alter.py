@@ -18,6 +18,7 @@ from adapter.coord.result import Done
 from adapter.coord.transaction import Ddl, Status
 from adapter.coord.var_types import quote_ident
 from adapter.sql import plans as p
+from adapter.sql.catalog_view import QualifiedName
 from mzlite.repr.errors import SqlError
 
 if TYPE_CHECKING:
@@ -192,11 +193,11 @@ class AlterSequencer:
         return Done(f"ALTER {kind}")
 
 
-def replace_name(name: p.QualifiedName, item: str) -> p.QualifiedName:
-    return p.QualifiedName(name.database, name.schema, item)
+def replace_name(name: QualifiedName, item: str) -> QualifiedName:
+    return QualifiedName(name.database, name.schema, item)
 
 
-def str_parts(name: p.QualifiedName) -> tuple[str, ...]:
+def str_parts(name: QualifiedName) -> tuple[str, ...]:
     return tuple(x for x in (name.database, name.schema, name.item) if x is not None)
 
 

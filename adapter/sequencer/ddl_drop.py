@@ -35,8 +35,8 @@ class DropSequencer:
             return
         for id in plan.ids:
             if id in BUILTINS:
-                name = BUILTINS[id]
-                raise SqlError("42501", f"system item '{name.schema}.{name.name}' cannot be modified")
+                builtin = BUILTINS[id]
+                raise SqlError("42501", f"system item '{builtin.schema}.{builtin.name}' cannot be modified")
         tx = CatalogTransaction(c.state)
         effects = self.remove(session, tx, list(plan.ids), cascade=plan.cascade)
         await c.commit_catalog(tx)
@@ -78,7 +78,6 @@ class DropSequencer:
         c = self._c
         if not removed:
             return
-        ids = {i.id for i in removed}
         for item in removed:
             name = item.name
             for uuid, (session, reads) in list(c.pending_peeks.items()):

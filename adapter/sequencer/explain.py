@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adapter.catalog.objects import IndexDetails, MaterializedViewDetails, ViewDetails
 from adapter.coord.describe import explain_column, text_desc
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Rows
@@ -72,16 +73,19 @@ class ExplainSequencer:
             ):
                 return mir, self._identity(mir)
             case CreateIndexPlan(on=on):
-                get = r.Get(on, self._c.desc_of(on).typ)
+                get = self._c.get_of(on)
                 return get, self._identity(get)
             case str() as id:
                 item = self._c.state.items.get(GlobalId(id))
                 details = item.details if item is not None else None
-                mir = getattr(details, "mir", None)
-                if mir is None:
-                    on = getattr(details, "on_id", GlobalId(id))
-                    mir = r.Get(on, self._c.desc_of(on).typ)
-                return mir, self._identity(mir)
+                match details:
+                    case ViewDetails(mir=mir) | MaterializedViewDetails(mir=mir):
+                        return mir, self._identity(mir)
+                    case IndexDetails(on_id=on):
+                        get = self._c.get_of(on)
+                    case _:
+                        get = self._c.get_of(GlobalId(id))
+                return get, self._identity(get)
             case _:
                 raise SqlError("0A000", "EXPLAIN of this statement not yet supported")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from adapter.sequencer.interpret_groups import reduce_rows, top_rows, window_rows
 from mzlite.expr import relation as r
-from mzlite.expr.eval import eval_constant, eval_scalar
+from mzlite.expr.eval import eval_scalar
 from mzlite.expr.scalar import Ref, Scalar, remap, support
 from mzlite.expr.table_functions import call_table_function
 from mzlite.expr.typecheck import typ as type_of
@@ -121,8 +121,7 @@ class _Interpreter:
             case r.Reduce():
                 return reduce_rows(consolidate(self.run(e.input)), e, type_of(e.input).columns)
             case r.TopK():
-                limit = None if e.limit is None else eval_constant(e.limit)
-                return top_rows(consolidate(self.run(e.input)), e, limit)
+                return top_rows(consolidate(self.run(e.input)), e)
             case r.Window():
                 return window_rows(consolidate(self.run(e.input)), e, type_of(e.input).columns)
             case r.Negate(input):
@@ -166,7 +165,7 @@ class _Interpreter:
                 theirs = [x for x in group if (s := support(x)) and all(arity <= c < arity + width for c in s)]
                 if mine and theirs:
                     left_keys.append(mine[0])
-                    right_keys.append(remap(theirs[0], lambda c, base=arity: c - base))
+                    right_keys.append(remap(theirs[0], {c: c - arity for c in support(theirs[0])}))
             acc = self._join_two(acc, right, left_keys, right_keys)
             arity += width
         n = len(acc)

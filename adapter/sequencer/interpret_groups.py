@@ -176,7 +176,14 @@ def _collect(
     return collect(site, [c.take(idx) for c in args], starts.astype(np.int64), errors)  # type: ignore[operator,no-any-return]
 
 
-def top_rows(u: Updates, e: r.TopK, limit: int | None) -> Updates:
+def _limits(u: Updates, limit: Scalar) -> I64:
+    """The limit on each row: an expression over the group's columns; NULL is no limit."""
+    column = _evaluate(limit, u.columns, len(u))
+    values: I64 = column.values.astype(np.int64)  # type: ignore[attr-defined]
+    return values if column.valid is None else np.where(column.valid, values, np.int64(2**62))
+
+
+def top_rows(u: Updates, e: r.TopK) -> Updates:
     """Per group, the copies of rows numbered offset .. offset + limit in the order."""
     n = len(u)
     if n == 0:
@@ -195,7 +202,7 @@ def top_rows(u: Updates, e: r.TopK, limit: int | None) -> Updates:
         end = end - base[group]
     start = end - diff
     low = np.maximum(start, e.offset)
-    high = end if limit is None else np.minimum(end, e.offset + limit)
+    high = end if e.limit is None else np.minimum(end, e.offset + _limits(s, e.limit))
     kept = np.maximum(high - low, 0)
     return Updates(s.columns, s.time, kept).filter(kept > 0)
 
@@ -211,5 +218,5 @@ def window_rows(u: Updates, e: r.Window, types: Sequence[ColumnType]) -> Updates
     perm = sort_permutation(columns, order, n, then_all=True)
     columns = tuple(c.take(perm) for c in columns)
     starts = group_starts([columns[c] for c in e.partition_by], n)[1]
-    out = evaluate_window(columns, starts, e.order_by, e.calls, [t.scalar for t in types])
+    out = evaluate_window(columns, starts, e.order_by, e.calls)
     return consolidate(Updates((*columns, *out), np.zeros(n, np.uint64), np.ones(n, np.int64)))

@@ -47,7 +47,7 @@ from compute.protocol.response import PeekCanceled, PeekError, PeekResponse, Pee
 from mzlite.expr import relation as r
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.relation import RowSetFinishing
-from mzlite.expr.scalar import Unmaterializable
+from mzlite.expr.scalar import Literal, Scalar, Unmaterializable, rewrite
 from mzlite.repr.encode import decode_updates
 from mzlite.repr.errors import SqlError, decode_error
 from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId
@@ -155,7 +155,7 @@ class PeekSequencer:
         elif params and prepared.param_types and "generic" not in prepared.artifacts:
             from adapter.sequencer.generic import make_generic
 
-            prepared.artifacts["generic"] = make_generic(self, session, prepared, plan)
+            prepared.artifacts["generic"] = make_generic(self._c, session, prepared, plan)
         return made, plan.finishing
 
     def _cluster_choice(self, session: Session) -> str:
@@ -476,6 +476,21 @@ def _interpret(mir: r.Mir, env: Any, budget: Budget) -> Updates | None:
         return interpret(mir, env, budget)
     except (TooMuch, MemoryError):
         return None
+
+
+def replace_literals(mfp: MapFilterProject, values: dict[bytes, bytes]) -> MapFilterProject:
+    """mfp with the bytes of literals exchanged."""
+
+    def visit(e: Scalar) -> Scalar:
+        if isinstance(e, Literal) and e.value is not None and e.value in values:
+            return Literal(values[e.value], e.typ)
+        return e
+
+    return msgspec.structs.replace(
+        mfp,
+        expressions=tuple(rewrite(e, visit) for e in mfp.expressions),
+        predicates=tuple((n, rewrite(e, visit)) for n, e in mfp.predicates),
+    )
 
 
 def replace_mfp(mfp: MapFilterProject, value: Any) -> MapFilterProject:

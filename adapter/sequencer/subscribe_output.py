@@ -18,7 +18,7 @@ import numpy as np
 from adapter.coord.result import Batch
 from adapter.sql.plans import SubscribePlan
 from mzlite.expr.scalar import ColumnOrder
-from mzlite.repr.column import Column, concat, nulls, rows_equal, sort_permutation
+from mzlite.repr.column import U64, Column, concat, nulls, rows_equal, sort_permutation
 from mzlite.repr.datum import column_from_datums
 from mzlite.repr.fixed import FixedColumn
 from mzlite.repr.timestamp import Timestamp
@@ -54,13 +54,13 @@ class SubscribeOutput:
         columns += [nulls(t.layout, 1) for t in self._types[2:]]
         return Batch(tuple(columns), 1)
 
-    def _time(self, times: np.ndarray) -> Column:  # type: ignore[type-arg]
+    def _time(self, times: U64) -> Column:
         typ = self._types[0]
         if typ.layout is Layout.U64:
             return FixedColumn(times.astype(np.uint64), None, Layout.U64)
         return column_from_datums(NUMERIC, [Decimal(int(t)) for t in times])
 
-    def _head(self, times: np.ndarray) -> list[Column]:  # type: ignore[type-arg]
+    def _head(self, times: U64) -> list[Column]:
         columns = [self._time(times)]
         if self._plan.with_progress:
             columns.append(column_from_datums(BOOL, [False] * len(times)))

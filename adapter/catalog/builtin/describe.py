@@ -48,7 +48,8 @@ def _relations(ctx: Context) -> Iterator[AnyRelation]:
     for item in ctx.state.items.values():
         if item.kind in ("type", "secret", "connection", "func"):
             continue
-        on, key = None, ()
+        on: GlobalId | None = None
+        key: tuple[Scalar, ...] = ()
         if isinstance(item.details, IndexDetails):
             on, key = item.details.on_id, item.details.key
         yield AnyRelation(
