@@ -71,9 +71,12 @@ class Batch:
         self.diff = diff
         self.order = order
         self.description = description
-        if time_bounds is None:
-            time_bounds = (int(time.min()), int(time.max())) if len(time) else (0, 0)
-        self.time_min, self.time_max = time_bounds
+        if time_bounds is not None:
+            self.time_min, self.time_max = time_bounds
+        elif len(time) == 1 or (len(time) and time.strides[0] == 0):
+            self.time_min = self.time_max = int(time[0])
+        else:
+            self.time_min, self.time_max = (int(time.min()), int(time.max())) if len(time) else (0, 0)
         self.uid = next(_uids)
 
     def __len__(self) -> int:

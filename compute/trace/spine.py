@@ -2,7 +2,7 @@
 
     [ 1,000,000 | 40,000 | 900 | 30 ]      chain, oldest first
 
-A new batch goes to the end. Small neighbours are merged at once; a large merge makes progress by *fuel*: every insert
+A new batch goes to the end. Every few inserts the small ones at the end are merged at once; a large merge makes progress by *fuel*: every insert
 pays for a few rows of it, and idle time for the rest. While a merge runs, readers see its inputs.
 Merging advances times to `since` (logical compaction), so updates that cancel at `since` disappear.
 
@@ -18,6 +18,7 @@ from compute.trace.merge import SLICE_ROWS, Merge
 from mzlite.repr.timestamp import Frontier
 
 RATIO = 4
+FRESH = 4
 SMALL_ROWS = 4_096
 FUEL_PER_ROW = 12
 FUEL_PER_INSERT = 64
@@ -40,6 +41,7 @@ class Spine:
         self.merge: Merge | None = None
         self.merge_at = 0
         self.debt = 0
+        self.fresh = 0
         self.on_change = on_change
 
     def chain(self) -> tuple[Batch, ...]:
@@ -65,7 +67,7 @@ class Spine:
             return
         self.batches.append(batch)
         self._merge_small()
-        if self.merge is not None or len(self.batches) > 1:
+        if self.merge is not None or len(self.batches) > FRESH:
             self.debt += FUEL_PER_ROW * len(batch) + FUEL_PER_INSERT
             if self.debt >= FUEL_STEP:
                 self.work(min(self.debt, SLICE_ROWS))
@@ -90,17 +92,32 @@ class Spine:
         return True
 
     def _merge_small(self) -> None:
+        """Once there are a few fresh small batches, merge them, and older ones of like size, in one go."""
         batches = self.batches
+        self.fresh += 1
+        if self.fresh < FRESH and len(batches[-1]) < SMALL_ROWS:
+            return
         floor = self.merge_at + 2 if self.merge is not None else 0
-        while len(batches) - 2 >= floor:
-            older, newer = batches[-2], batches[-1]
-            if len(older) >= RATIO * len(newer) or len(older) + len(newer) > SMALL_ROWS:
-                return
-            merge = Merge([older, newer], self.since, self._joint(older, newer))
-            while not merge.work(SLICE_ROWS):
-                pass
-            assert merge.result is not None
-            batches[-2:] = [merge.result] if len(merge.result) else []
+        first = max(floor, len(batches) - self.fresh)
+        self.fresh = 0
+        total = sum(len(b) for b in batches[first:])
+        while first > floor and len(batches[first - 1]) < RATIO * total:
+            first -= 1
+            total += len(batches[first])
+            if total > SMALL_ROWS:
+                break
+        while total > SMALL_ROWS and first < len(batches):
+            total -= len(batches[first])
+            first += 1
+        if len(batches) - first < 2:
+            return
+        runs = batches[first:]
+        joint = Description(runs[0].description.lower, runs[-1].description.upper, self.since)
+        merge = Merge(runs, self.since, joint)
+        while not merge.work(SLICE_ROWS):
+            pass
+        assert merge.result is not None
+        batches[first:] = [merge.result] if len(merge.result) else []
 
     def _mergeable(self) -> int | None:
         batches = self.batches

@@ -27,7 +27,7 @@ TIMES = 6
 def check(random: Random, depth: int, count: int, mask: int | None = None) -> None:
     plan = Plans(random).plan(depth)
     t = typ(plan)
-    changes = script(random, TIMES, random.randint(0, 14))
+    changes = script(random, TIMES, random.randint(0, 24))
     dataflows = workers(describe(plan), count)
     set_hash_mask(mask)
     try:
