@@ -17,7 +17,7 @@ from sqllogictest.parser import OUR_ENGINE
 from sqllogictest.progress import ProgressBar
 from sqllogictest.report import FileReport, RunReport
 from sqllogictest.runner import Options, Scoring
-from sqllogictest.server import Against, ServerFactory
+from sqllogictest.server import Against, ServerFactory, ServerFailure
 
 EXTENSIONS = (".slt", ".test")
 
@@ -124,8 +124,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         rewrite=args.rewrite,
         engine=args.engine,
     )
+    if args.against and args.jobs > 1 and _is_shared(args):
+        p.error("--against a server of Materialize's dialect runs one file at a time: each drops everything in it")
     jobs = [pool.Job(factory, path) for factory in factories(args) for path in files]
     return _run(jobs, options, args)
+
+
+def _is_shared(args: argparse.Namespace) -> bool:
+    """Whether the server has one database for all jobs. One that cannot be reached is reported file by file."""
+    try:
+        server = Against(args.against, args.system_dsn).start()
+    except ServerFailure:
+        return False
+    server.stop()
+    return server.is_materialize
 
 
 def _run(jobs: Sequence[pool.Job], options: Options, args: argparse.Namespace) -> int:

@@ -150,8 +150,14 @@ class _Pool:
     def _give(self, conn: Connection[object, object], todo: collections.deque[Job]) -> None:
         if todo:
             job = todo.popleft()
-            self._busy[conn] = job
-            conn.send(job)
+            try:
+                conn.send(job)
+            except OSError:  # it died between two files
+                del self._processes[conn]
+                todo.appendleft(job)
+                self._give(self._start(), todo)
+            else:
+                self._busy[conn] = job
 
     def _hear(self, conn: Connection[object, object], todo: collections.deque[Job]) -> None:
         job = self._busy[conn]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ from sqllogictest.__main__ import find_files, main
 from sqllogictest.progress import ProgressBar
 from sqllogictest.report import FileReport, Status
 from sqllogictest.runner import Options
+from sqllogictest.server import Server
 from sqllogictest.subprocess_server import Subprocess
 
 COMMAND = f"{sys.executable} {Path(__file__).with_name('fake_server.py')}"
@@ -120,9 +122,7 @@ def test_every_configuration_once(tree: Path, tmp_path: Path) -> None:
 class Suicidal(Subprocess):
     """A factory that takes its whole process down."""
 
-    def start(self) -> object:  # type: ignore[override]
-        import os
-
+    def start(self) -> Server:
         os._exit(9)
 
 
