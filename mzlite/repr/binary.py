@@ -20,6 +20,7 @@ from mzlite.repr.decimals import WIDE_CONTEXT, fit, reduce, rescale
 from mzlite.repr.errors import SqlError
 from mzlite.repr.fixed import FixedColumn
 from mzlite.repr.interval import Interval
+from mzlite.repr.numeric import NumericColumn
 from mzlite.repr.ranges import EMPTY, canonical_range
 from mzlite.repr.text import fit_length, format_datum, parse_datum, round_timestamp
 from mzlite.repr.typenames import oid_of
@@ -64,6 +65,10 @@ def encode_column(typ: ScalarType, col: Column) -> list[bytes | None]:
                 for i in np.flatnonzero(~col.valid).tolist():
                     out[i] = None
             return out
+    if isinstance(col, NumericColumn) and col.wide is None:
+        scale = _common_scale(typ, col)
+        if scale is not None:
+            return _encode_narrow(col, scale)
     return [None if d is None else encode_value(typ, d) for d in column_to_datums(typ, col)]
 
 
@@ -110,6 +115,41 @@ def _encode_numeric(typ: ScalarType, datum: Decimal) -> bytes:
         return _NUMERIC.pack(0, 0, 0, scale)
     head = _NUMERIC.pack(len(groups), weight, 0x4000 if sign else 0, scale)
     return head + struct.pack(f"!{len(groups)}h", *groups)
+
+
+def _common_scale(typ: ScalarType, col: NumericColumn) -> int | None:
+    """The one display scale of a narrow column's values: declared, or 0 for whole numbers; None if they differ."""
+    if col.scale == 0 or typ.scale == col.scale:
+        return typ.scale if typ.scale is not None else 0
+    return None
+
+
+def _encode_narrow(col: NumericColumn, scale: int) -> list[bytes | None]:
+    """`_encode_numeric` of integers scaled by col.scale, shown with `scale` decimals."""
+    pad = 10 ** (-col.scale % 4)
+    fraction_groups = -(-col.scale // 4)
+    valid = None if col.valid is None else col.valid.tolist()
+    out: list[bytes | None] = []
+    for i, value in enumerate(col.values.tolist()):
+        if valid is not None and not valid[i]:
+            out.append(None)
+            continue
+        rest = abs(value) * pad
+        groups: list[int] = []
+        while rest:
+            rest, group = divmod(rest, 10_000)
+            groups.append(group)
+        weight = len(groups) - fraction_groups - 1
+        trailing = 0
+        while trailing < len(groups) and groups[trailing] == 0:
+            trailing += 1
+        kept = groups[trailing:][::-1]
+        if not kept:
+            out.append(_NUMERIC.pack(0, 0, 0, scale))
+            continue
+        head = _NUMERIC.pack(len(kept), weight, 0x4000 if value < 0 else 0, scale)
+        out.append(head + struct.pack(f"!{len(kept)}h", *kept))
+    return out
 
 
 def _encode_interval(typ: ScalarType, datum: Interval) -> bytes:

@@ -165,7 +165,11 @@ class ShardClient:
         part = make_part(0, lower, upper, _NOTHING if updates is None else updates, errs)
         batch, segment = f.batch_of(part)
         data = frame(f.APPEND, self._next, shard, lower, upper, batch, segment=segment is not None)
-        sent = send_now(self._sock, data, segment)
+        try:
+            sent = send_now(self._sock, data, segment)
+        except OSError:
+            self.closed = True
+            return self._next
         if sent < len(data):
             self._request(data[sent:])
         return self._next

@@ -11,6 +11,7 @@ service: every later operation gets the same error, because memory and disk may 
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -19,6 +20,8 @@ from concurrent.futures import Future
 
 from mzlite.storage.disk import Disk
 from mzlite.storage.model import StorageError
+
+log = logging.getLogger(__name__)
 
 _LAZY_S = 0.05
 
@@ -90,10 +93,15 @@ class Committer:
             except Exception as e:  # whatever it was, the directory's state is in doubt: stop serving it
                 self._disk.rollback()
                 self._failure = StorageError(f"writing to the data directory failed: {e}")
+                log.exception("writing to the data directory failed")
         for op in group:
+            if self._failure is None and op.applied is not None:
+                try:
+                    op.applied()
+                except Exception as e:
+                    self._failure = StorageError(f"applying a write failed: {e}")
+                    log.exception("applying a write failed")
             if self._failure is not None:
                 op.done.set_exception(self._failure)
-                continue
-            if op.applied is not None:
-                op.applied()
-            op.done.set_result(None)
+            else:
+                op.done.set_result(None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import threading
@@ -24,6 +25,8 @@ from mzlite.storage.model import Part, StorageError
 from mzlite.storage.segment import Segment
 from mzlite.storage.shard import TABLE
 from mzlite.storage.storage import Storage
+
+log = logging.getLogger(__name__)
 
 
 class ShardServer:
@@ -173,7 +176,8 @@ class _Connection:
             case _:
                 if fd is not None:
                     os.close(fd)
-                raise AssertionError(f"unknown frame {message[0]!r}")
+                log.error("unknown frame %r: closing the connection", message[0])
+                self.close()
 
     def _open(self, id: int, shard: str, as_of: Timestamp) -> None:
         storage = self._server.storage

@@ -362,10 +362,13 @@ class Storage:
             if self._committer is None:
                 return
             seqs = [p.seq for p in old]
+            since = shard.since
 
             def write(disk: Disk) -> None:
                 if self._shards.get(shard.id) is not shard:
                     return
+                # With the parts: times before since are no longer told apart in them.
+                disk.set_since(shard.id, since)
                 disk.delete_parts(seqs)
                 if new is not None:
                     disk.insert_part(shard.id, new)

@@ -37,6 +37,8 @@ def compare(a: Any, b: Any) -> int:
     """SQL's order on scalar datums: NULL last, NaN greatest, intervals normalised; other values as Python has them."""
     if a is None or b is None:
         return (a is None) - (b is None)
+    ka: Any
+    kb: Any
     if isinstance(a, float):
         ka, kb = (math.isnan(a), 0 if math.isnan(a) else a), (math.isnan(b), 0 if math.isnan(b) else b)
     elif isinstance(a, Decimal):

@@ -141,7 +141,7 @@ def test_postgres_orders_as_we_do(postgres: psycopg.Connection[Any], typ: t.Scal
     name = type_name(typ)
     ranks = postgres.execute(
         f"SELECT array_agg(r ORDER BY i) FROM (SELECT i, dense_rank() OVER (ORDER BY v::{name}) AS r"
-        " FROM unnest(%s::text[]) WITH ORDINALITY AS u(v, i)) s",  # type: ignore[arg-type]
+        " FROM unnest(%s::text[]) WITH ORDINALITY AS u(v, i)) s",
         (texts,),
     ).fetchone()
     assert ranks is not None

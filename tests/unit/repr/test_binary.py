@@ -6,13 +6,16 @@ import struct
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mzlite.repr import types as t
 from mzlite.repr.binary import decode_param, encode_column, encode_value
 from mzlite.repr.datum import ArrayDatum, Interval, column_from_datums
 from mzlite.repr.errors import SqlError
+from mzlite.repr.numeric import NumericColumn
 from mzlite.repr.ranges import canonical_range
 from tests.property.repr_strategies import typed_lists
 from tests.property.test_repr_columns import plain
@@ -54,6 +57,19 @@ def test_round_trips(case: tuple[t.ScalarType, list[Any]]) -> None:
             continue  # those bound or normalise what they read; their round trips are tested as text
         assert data == encode_value(typ, value)
         assert plain(decode_param(typ, data)) == plain(value)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.integers(-(10**17), 10**17), max_size=5), st.integers(0, 9))
+def test_narrow_numerics_are_sent_as_values_are(values: list[int], scale: int) -> None:
+    typ = t.ScalarType("numeric", scale=scale)
+    col = NumericColumn(np.array(values, np.int64), scale)
+    assert encode_column(typ, col) == [encode_value(typ, Decimal(v).scaleb(-scale)) for v in values]
+    whole = NumericColumn(np.array(values, np.int64), 0)
+    assert encode_column(t.NUMERIC, whole) == [encode_value(t.NUMERIC, Decimal(v)) for v in values]
+    assert encode_column(typ, whole.take(np.arange(len(values)) if scale < 3 else np.zeros(0, np.int64))) == (
+        [encode_value(typ, Decimal(v)) for v in values] if scale < 3 else []
+    )
 
 
 def test_ranges() -> None:

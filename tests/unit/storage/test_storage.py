@@ -181,6 +181,7 @@ def test_compaction_keeps_contents_and_bounds_parts(harness: Harness) -> None:
         s = harness.reopen()
         assert contents(s, "a", ts - 1) == Counter({k: v for k, v in expected.items() if v})
         assert len(s._shards["a"].parts) < 100
+        assert s.since("a") >= max(int(p.oks.time.min()) for p in s._shards["a"].parts if p.lower < 100)
 
 
 def test_deleted_rows_leave(harness: Harness) -> None:
