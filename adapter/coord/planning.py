@@ -127,7 +127,9 @@ class Planning:
             raise result_type_changed()
         return fresh
 
-    def _plan(self, session: Session, view: StateView, statement: Statement, declared: Sequence[ScalarType | None]) -> Prepared:
+    def _plan(
+        self, session: Session, view: StateView, statement: Statement, declared: Sequence[ScalarType | None]
+    ) -> Prepared:
         planned = plan_statement(statement, view, session, declared)
         desc = plan_desc(planned.plan, session)
         return Prepared(statement, tuple(planned.param_types), desc, planned.plan, declared=tuple(declared))

@@ -122,6 +122,11 @@ class Transaction:
         self.wall_time_us: int | None = None
 
     @property
+    def is_alone(self) -> bool:
+        """The running statement is all there is of the transaction, so far."""
+        return self.ops is None and self.status is Status.IMPLICIT and (self.statement_count or 1) == 1
+
+    @property
     def in_block(self) -> bool:
         """More than one statement may belong to this transaction."""
         if self.status is Status.EXPLICIT:

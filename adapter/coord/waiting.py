@@ -27,11 +27,12 @@ def timed_out() -> SqlError:
 class Interruptible:
     """One session's current wait. deadline: monotonic seconds at which the running statement times out, or None."""
 
-    __slots__ = ("_error", "_waiter", "deadline", "running")
+    __slots__ = ("_error", "_stop", "_waiter", "deadline", "running")
 
     def __init__(self) -> None:
         self._waiter: asyncio.Future[Any] | None = None
         self._error: SqlError | None = None
+        self._stop: Callable[[], None] | None = None
         self.running = False
         self.deadline: float | None = None
 
@@ -50,7 +51,9 @@ class Interruptible:
         if not self.running:
             return
         self._error = error
-        if self._waiter is not None and not self._waiter.done():
+        if self._stop is not None:
+            self._stop()
+        elif self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(error)
 
     def check(self) -> None:
@@ -61,6 +64,24 @@ class Interruptible:
     def check_deadline(self, now: float) -> None:
         if self.deadline is not None and now >= self.deadline:
             self.interrupt(timed_out())
+
+    async def wait_for_answer(self, future: asyncio.Future[T], stop: Callable[[], None]) -> T:
+        """A future that ends, one way or another, once `stop` is called: awaited itself, without a future in between."""
+        if self._error is not None:
+            stop()
+            raise self._error
+        self._stop = stop
+        try:
+            result = await future
+        except asyncio.CancelledError:
+            if not future.cancelled():
+                stop()  # our own task was cancelled
+            raise
+        finally:
+            self._stop = None
+        if self._error is not None:
+            raise self._error
+        return result
 
     async def wait(self, awaitable: Awaitable[T], on_interrupt: Callable[[], None] | None = None) -> T:
         """The awaitable's result, or an interrupt's SqlError. A future that is done costs no switch."""

@@ -11,7 +11,7 @@ on their value. NULL parameters are planned afresh (`id = NULL` is a different p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,9 @@ class Generic:
         if len(rows) > 1:
             rows = tuple(dict.fromkeys(rows))
         mfp = replace_literals(path.mfp, values) if self.in_mfp else path.mfp
-        return replace(self.template, path=PeekExisting(path.on, path.index, rows, mfp))
+        t = self.template
+        bound = PeekExisting(path.on, path.index, rows, mfp)
+        return PeekPlan(bound, t.typ, t.mir, t.reads, t.inputs, t.time_dependent, t.mz_now, t.cluster, t.indexes)
 
 
 def make_generic(c: Coordinator, session: Session, prepared: Prepared, plan: SelectPlan) -> Generic | None:
@@ -98,7 +100,12 @@ def make_generic(c: Coordinator, session: Session, prepared: Prepared, plan: Sel
 
 
 def _planned(
-    c: Coordinator, session: Session, plan: SelectPlan, cluster: Cluster, types: Sequence[ScalarType], values: Sequence[Any]
+    c: Coordinator,
+    session: Session,
+    plan: SelectPlan,
+    cluster: Cluster,
+    types: Sequence[ScalarType],
+    values: Sequence[Any],
 ) -> PeekPlan:
     def value(u: Unmaterializable) -> Scalar | None:
         return literal(u.typ, values[int(u.func[1:]) - 1])

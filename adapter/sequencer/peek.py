@@ -20,7 +20,14 @@ from adapter.catalog.builtin.relation import BUILTINS
 from adapter.catalog.objects import Cluster
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Batch
-from adapter.coord.timestamp_selection import Determination, Facts, ReadWhen, combine, determine
+from adapter.coord.timestamp_selection import (
+    STRICT_SERIALIZABLE,
+    Determination,
+    Facts,
+    ReadWhen,
+    combine,
+    determine,
+)
 from adapter.coord.transaction import Reads
 from adapter.sequencer.dataflows import Imports, default_key, description, find_imports
 from adapter.sequencer.fast_path import (
@@ -117,8 +124,17 @@ class PeekSequencer:
     async def select(self, session: Session, prepared: Prepared, plan: SelectPlan, params: tuple[Any, ...]) -> Batch:
         """The finished rows of a SELECT."""
         peek_plan, finishing = await self.plan(session, prepared, plan, params)
-        result = await self.run(session, peek_plan, finishing, plan.as_of)
-        rows = result.rows
+        path = peek_plan.path
+        if (
+            isinstance(path, PeekExisting)
+            and plan.as_of is None
+            and session.txn.is_alone
+            and peek_plan.time_dependent
+            and session.vars.isolation == STRICT_SERIALIZABLE
+        ):
+            rows = await self._point_read(session, peek_plan, path, finishing)
+        else:
+            rows = (await self.run(session, peek_plan, finishing, plan.as_of)).rows
         limit = session.vars.max_query_result_size
         if len(rows) > OFF_LOOP_ROWS:
             work = asyncio.get_running_loop().run_in_executor(None, finish, rows, finishing)
@@ -240,11 +256,32 @@ class PeekSequencer:
             c.oracle.read_ts() if dependent else None,
             session.min_read_ts if dependent and session.vars.isolation == "strong session serializable" else None,
             frontiers,
-            c.names_of(frontiers),
         )
-        return determine(facts)
+        try:
+            return determine(facts)
+        except SqlError:
+            determine(replace(facts, names=c.names_of(frontiers)))  # the same error, with names
+            raise
+
+    def _quick_time(self, session: Session, plan: PeekPlan) -> Timestamp:
+        """`determine` for the read that must be cheap: one index, no AS OF, no transaction block, strict serializable."""
+        (index,) = plan.inputs
+        since, _ = self._c.controller.frontiers(index)
+        oracle_ts = self._c.oracle.read_ts()
+        return oracle_ts if since is not None and since <= oracle_ts else since if since is not None else MAX
 
     # Running.
+
+    async def _point_read(
+        self, session: Session, plan: PeekPlan, path: PeekExisting, finishing: RowSetFinishing
+    ) -> Updates:
+        """A strict serializable read of one index, alone in its transaction: nothing but the peek."""
+        ts = self._quick_time(session, plan)
+        mfp = path.mfp if not plan.mz_now else self._timed(path.mfp, plan, ts)
+        rows = await self._peek_index(session, plan, path.index, path.literals, mfp, finishing, ts)
+        if ts > self._c.oracle.read_ts():
+            await self._linearize(session, ts)
+        return rows
 
     async def run(
         self,
@@ -423,7 +460,7 @@ class PeekSequencer:
             raise compute_error(error) from None
         c.pending_peeks[uuid] = (session, plan.reads)
         try:
-            response = await session.interrupt.wait(future, lambda: c.controller.cancel_peek(uuid))
+            response = await session.interrupt.wait_for_answer(future, lambda: c.controller.cancel_peek(uuid))
         except asyncio.CancelledError:
             if future.cancelled():
                 raise SqlError("XX000", "the cluster of the query was dropped") from None
