@@ -120,13 +120,13 @@ class Storage:
         with self._lock:
             self._check_open()
             assert self._submitted_upper <= ts < advance_to, (self._submitted_upper, ts, advance_to)
-            parts: list[tuple[str, Part]] = []
+            parts: list[tuple[Shard, Part]] = []
             for id, updates in writes:
                 shard = self._shards[id]
                 assert shard.kind == TABLE, id
                 if len(updates):
                     stamped = updates.with_time(np.full(len(updates), ts, np.uint64))
-                    parts.append((id, self._part(ts, advance_to, stamped)))
+                    parts.append((shard, self._part(ts, advance_to, stamped)))
             self._submitted_upper = advance_to
             if self._committer is None:
                 self._apply_commit(parts, advance_to)
@@ -139,23 +139,24 @@ class Storage:
             def write(disk: Disk) -> None:
                 if not parts:
                     return
-                for id, part in parts:
-                    if id in self._shards:
-                        disk.insert_part(id, part)
+                for shard, part in parts:
+                    if self._shards.get(shard.id) is shard:
+                        disk.insert_part(shard.id, part)
                 disk.set_meta("table_upper", str(advance_to))
 
             return self._committer.submit(Operation(write, lambda: self._apply_commit(parts, advance_to)))
 
-    def _apply_commit(self, parts: list[tuple[str, Part]], upper: Timestamp) -> None:
+    def _apply_commit(self, parts: list[tuple[Shard, Part]], upper: Timestamp) -> None:
         with self._lock:
-            present = [(id, part) for id, part in parts if id in self._shards]
-            for id, part in present:
-                self._shards[id].append(part)
+            # A shard may have been dropped (and another of that name made) since the commit was submitted.
+            present = [(shard, part) for shard, part in parts if self._shards.get(shard.id) is shard]
+            for shard, part in present:
+                shard.append(part)
             self._table_upper = max(self._table_upper, upper)
             for listener in self._listeners:
-                listener.committed(present, self._table_upper)
-            for id, _ in present:
-                self._compactor.consider(self._shards[id])
+                listener.committed([(shard.id, part) for shard, part in present], self._table_upper)
+            for shard, _ in present:
+                self._compactor.consider(shard)
 
     def _part(self, lower: Timestamp, upper: Frontier, oks: Updates, errs: Updates | None = None) -> Part:
         self._seq += 1
