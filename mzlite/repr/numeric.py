@@ -319,13 +319,17 @@ def _hash_number(mantissa: int, exponent: int) -> int:
     return int(hashing.combine(*parts)[0])
 
 
+# Encodings this long hold at least 20 digits: no narrow form to agree with, so their bytes are hashed at once.
+_LONG_BYTES = 14
+
+
 def _hash_wide(wide: VarColumn) -> U64:
-    """Per value: wide numbers that also fit the narrow form must hash as they do there."""
-    hashes = np.empty(len(wide), np.uint64)
-    for i, data in enumerate(wide.to_bytes()):
-        parts = scaled_parts(data) if data else None
-        if parts is None:
-            hashes[i] = hashing.hash_bytes(data or b"")
-        else:
-            hashes[i] = _hash_number(*parts)
+    """Wide numbers that also fit the narrow form must hash as they do there: those are hashed per value."""
+    hashes = hashing.hash_slices(wide.offsets, wide.data)
+    short = np.flatnonzero(wide.lengths() < _LONG_BYTES)
+    if len(short):
+        for i, data in zip(short.tolist(), wide.take(short).to_bytes()):
+            parts = scaled_parts(data) if data else None
+            if parts is not None:
+                hashes[i] = _hash_number(*parts)
     return hashes
