@@ -206,9 +206,10 @@ def error_updates(updates: Updates, rows: I64, errors: Sequence[bytes]) -> Updat
     return Updates((VarColumn.from_bytes(list(errors)),), updates.time[rows], updates.diff[rows])
 
 
-def pieces(updates: Updates, rows: int = CHUNK_ROWS) -> Iterator[Updates]:
-    """The updates in chunks of at most `rows`."""
+def pieces(updates: Updates, rows: int | None = None) -> Iterator[Updates]:
+    """The updates in chunks of at most `rows` (CHUNK_ROWS)."""
     n = len(updates)
+    rows = rows or CHUNK_ROWS
     if n <= rows:
         yield updates
         return

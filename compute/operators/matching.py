@@ -25,14 +25,13 @@ def not_null(keys: Sequence[Column]) -> BoolArray | None:
     return None if keep is None or keep.all() else keep
 
 
-def matches(
-    codes: U64, keys: Sequence[Column], view: View, key: Sequence[int], limit: int = CHUNK_ROWS
-) -> Iterator[Match]:
-    """(batch, probe, row) pairs with equal keys, at most `limit` pairs at a time; keys hold no NULL.
+def matches(codes: U64, keys: Sequence[Column], view: View, key: Sequence[int]) -> Iterator[Match]:
+    """(batch, probe, row) pairs with equal keys, at most CHUNK_ROWS pairs at a time; keys hold no NULL.
 
     codes: key codes of the probes. Runs of equal codes (a sorted delta has them) are looked up once.
     """
     m = len(codes)
+    limit = CHUNK_ROWS
     if m == 1:
         yield from _match_one(codes[0], keys, view, key, limit)
         return

@@ -287,12 +287,15 @@ class Worker:
                 input.push(None, upper)
                 self._wake(hosted)
 
+            def push_errors(parts: Sequence[Updates], upper: Frontier, input: SourceInput = input) -> None:
+                for part in parts:
+                    input.push_errors(part)
+
             def fail(message: str, shard: str = source.shard) -> None:
                 self._violation(f"dataflow {description.name} cannot read shard {shard}: {message}")
 
-            hosted.readers[import_id] = self.storage.open(
-                source.shard, description.as_of, push, lambda parts, upper, input=input: push_errors(input, parts), fail
-            )
+            as_of = description.as_of
+            hosted.readers[import_id] = self.storage.open(source.shard, as_of, push, push_errors, fail)
         for sink in description.sink_exports:
             if sink in self._writers:
                 self._writers[sink].start()
@@ -564,7 +567,3 @@ class Worker:
             "writers": len(self._writers),
         }
 
-
-def push_errors(input: SourceInput, parts: Sequence[Updates]) -> None:
-    for part in parts:
-        input.push_errors(part)

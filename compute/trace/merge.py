@@ -43,6 +43,8 @@ class Merge:
         self.columns: list[Column] = []
         self.result: Batch | None = None
         self.remaining = sum(map(len, self.runs))
+        if not self.remaining:
+            self.result = batch_of(rows_of(self.runs[0]), description)
 
     def work(self, rows: int) -> bool:
         """Merge about `rows` more input rows, or lay one more column of the result out. True when done."""

@@ -204,7 +204,9 @@ def memory(n: int = 1_000_000) -> None:
     export: Any = d.exports["u10"]  # type: ignore[index]
     assert isinstance(export, Rendered) and export.arrangement is not None
     held = export.arrangement.nbytes
-    print(f"memory: {n} rows of two bigints, {raw / n:.0f} bytes a row raw, {held / n:.0f} held, ratio {held / raw:.2f}")
+    print(
+        f"memory: {n} rows of two bigints, {raw / n:.0f} bytes a row raw, {held / n:.0f} held, ratio {held / raw:.2f}"
+    )
 
 
 # -- recursion

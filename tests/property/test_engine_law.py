@@ -8,7 +8,10 @@ for any split of the script into rounds, any hash width, and any number of worke
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +25,39 @@ from tests.oracle.plans import Plans, inputs_at, script
 
 EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "60"))
 TIMES = 6
+
+
+# Every size at which work is cut into slices, or batches are merged.
+SIZES = {
+    "compute.trace.merge.SLICE_ROWS": 3,
+    "compute.trace.builder.SLICE_ROWS": 3,
+    "compute.trace.builder._FEW_ROWS": 2,
+    "compute.trace.spine.SLICE_ROWS": 3,
+    "compute.trace.spine.SMALL_ROWS": 4,
+    "compute.trace.spine.FUEL_STEP": 8,
+    "compute.trace.peek.SLICE_ROWS": 2,
+    "compute.operators.points.SLICE_GROUPS": 1,
+    "compute.operators.ordered.FIRST_WINDOW": 1,
+    "compute.operators.ordered.WIDE_WINDOW": 4,
+    "compute.operators.base.CHUNK_ROWS": 2,
+    "compute.operators.matching.CHUNK_ROWS": 2,
+    "compute.operators.join.CHUNK_ROWS": 2,
+    "compute.operators.flatmap.CHUNK_ROWS": 2,
+    "compute.operators.flatmap.ROWS_A_CALL": 2,
+}
+
+
+@contextmanager
+def small_slices() -> Iterator[None]:
+    """Sizes so small that a dozen rows take every path that a million take."""
+    patches = [patch(name, size) for name, size in SIZES.items()]
+    for p in patches:
+        p.start()
+    try:
+        yield
+    finally:
+        for p in patches:
+            p.stop()
 
 
 def check(random: Random, depth: int, count: int, mask: int | None = None) -> None:
@@ -57,6 +93,13 @@ def test_any_plan_in_any_rounds(seed: int, depth: int) -> None:
 @given(st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([0, 1, 7]))
 def test_hashes_only_order(seed: int, depth: int, mask: int) -> None:
     check(Random(seed), depth, 1, mask)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**32), st.integers(1, 5), st.sampled_from([None, 1]))
+def test_slices_of_any_size(seed: int, depth: int, mask: int | None) -> None:
+    with small_slices():
+        check(Random(seed), depth, 1, mask)
 
 
 @settings(max_examples=EXAMPLES // 2, deadline=None, suppress_health_check=list(HealthCheck))
