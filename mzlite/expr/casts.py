@@ -23,10 +23,10 @@ _RANK: dict[str, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
 # from -> (implicit targets, assignment targets, explicit targets)
 _TABLE: dict[str, tuple[str, str, str]] = {
     "bool": ("", "text varchar bpchar", "int4 int8"),
-    "int2": ("int4 int8 uint4 uint8 float4 float8 numeric oid", "uint2 text varchar bpchar", ""),
+    "int2": ("int4 int8 float4 float8 numeric oid", "uint2 uint4 uint8 text varchar bpchar", ""),
     "int4": (
-        "int8 uint8 float4 float8 numeric oid regclass regproc regtype mz_timestamp",
-        "int2 uint2 uint4 text varchar bpchar",
+        "int8 float4 float8 numeric oid regclass regproc regtype mz_timestamp",
+        "int2 uint2 uint4 uint8 text varchar bpchar",
         "bool char",
     ),
     "int8": (
@@ -53,7 +53,7 @@ _TABLE: dict[str, tuple[str, str, str]] = {
     "bytea": ("", "text varchar bpchar", ""),
     "uuid": ("", "text varchar bpchar", ""),
     "jsonb": ("", "text varchar bpchar", "bool int2 int4 int8 float4 float8 numeric"),
-    "array": ("", "text varchar bpchar", ""),
+    "array": ("", "text varchar bpchar", "list"),
     "list": ("", "text varchar bpchar", ""),
     "map": ("", "text varchar bpchar", ""),
     "record": ("", "text varchar bpchar", ""),
@@ -62,9 +62,9 @@ _TABLE: dict[str, tuple[str, str, str]] = {
     "aclitem": ("", "text varchar bpchar", ""),
     "mz_aclitem": ("", "text varchar bpchar", "aclitem"),
     "text": (
-        "varchar bpchar regclass",
+        "varchar bpchar",
         "",
-        "bool int2 int4 int8 uint2 uint4 uint8 float4 float8 numeric oid regproc regtype mz_timestamp date time timestamp"
+        "bool int2 int4 int8 uint2 uint4 uint8 float4 float8 numeric oid regclass regproc regtype mz_timestamp date time timestamp"
         " timestamptz interval char name bytea jsonb uuid array list map range int2vector",
     ),
     "varchar": ("text bpchar", "name", ""),
@@ -109,6 +109,11 @@ def find_cast(source: ScalarType, target: ScalarType, context: Context) -> str |
         return None
     if target.kind == "array" and source.kind == "int2vector":
         return "cast_int2vector_array" if target.element is not None and target.element.kind == "int2" else None
+    if source.kind == "array" and target.kind == "list":
+        assert source.element is not None and target.element is not None
+        if find_cast(source.element, target.element, context) is None:
+            return None
+        return f"cast_elements<{type_text(source)},{type_text(target)}>"
     if (source.kind, target.kind) in _FREE and not has_modifier(target):
         return ""
     if target.kind in ("varchar", "bpchar") and has_modifier(target) and context == "assignment":

@@ -148,11 +148,14 @@ def _connective(runs: list[Run], *, decisive: bool) -> Run:
     """AND (decisive False) or OR (decisive True): a decisive operand settles a row whatever the others are."""
 
     def run(columns: Sequence[Column], n: int, errors: RowErrors) -> Column:
-        own = RowErrors()
+        own: RowErrors | None = None
         settled: BoolArray | None = None
         all_valid: BoolArray | None = None
         for operand in runs:
-            values, valid = _truth(operand(columns, n, own))
+            each = RowErrors()
+            values, valid = _truth(operand(columns, n, each))
+            if each:
+                own = each if own is None else _graver(own, each)
             settles = values if decisive else ~values
             if valid is not None:
                 settles = settles & valid
@@ -171,6 +174,15 @@ def _connective(runs: list[Run], *, decisive: bool) -> Run:
         return FixedColumn(values & valid, np.broadcast_to(valid, values.shape))
 
     return run
+
+
+def _graver(a: RowErrors, b: RowErrors) -> RowErrors:
+    """Errors of both; where both fail, whichever is not a division by zero, so that the order of operands is moot."""
+    for row, error in b.first.items():
+        known = a.first.get(row)
+        if known is None or (decode_error(known).sqlstate == "22012" and decode_error(error).sqlstate != "22012"):
+            a.first[row] = error
+    return a
 
 
 def _rows(columns: Sequence[Column], used: list[int], idx: I64) -> list[Column]:

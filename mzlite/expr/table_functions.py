@@ -29,7 +29,7 @@ from mzlite.repr.column import I64, Column
 from mzlite.repr.datum import ArrayDatum, column_from_datums, column_to_datums
 from mzlite.repr.errors import SqlError
 from mzlite.repr.fixed import FixedColumn
-from mzlite.repr.interval import IntervalColumn
+from mzlite.repr.interval import Interval, IntervalColumn
 from mzlite.repr.types import BOOL, INT4, JSONB, TEXT, ColumnType, Layout, RelationType, ScalarType, array_of
 from mzlite.repr.var import VarColumn
 
@@ -164,18 +164,18 @@ def _timestamp_series(site: CallSite, args: Args, n: int, errors: RowErrors) -> 
             made = at + fixed * np.arange(max(count, 0), dtype=np.int64)
         else:
             forward = months * 30 * DAY_US + fixed > 0
+            if months * 30 * DAY_US + fixed == 0:
+                errors.add(row, SqlError("22023", "step size cannot equal zero"))
+                continue
             listed = []
-            k = 0
-            while True:
+            # Step by step: a day cut to a short month's end stays cut.
+            while (at <= end) if forward else (at >= end):
+                listed.append(at)
                 try:
-                    value = add_interval(at, months * k, days * k, us * k)
+                    at = add_interval(at, months, days, us)
                 except SqlError as error:
                     errors.add(row, error)
                     break
-                if (value > end) if forward else (value < end):
-                    break
-                listed.append(value)
-                k += 1
             made = np.array(listed, np.int64)
         owners.append(np.full(len(made), row, np.int64))
         values.append(made)
@@ -190,6 +190,17 @@ _register("generate_series", "int8, int8 -> int8", _series, id="generate_series_
 _register("generate_series", "int8, int8, int8 -> int8", _series, id="generate_series_int8_step")
 _register("generate_series", "timestamp, timestamp, interval -> timestamp", _timestamp_series)
 _register("generate_series", "timestamptz, timestamptz, interval -> timestamptz", _timestamp_series)
+
+
+def _hopping(hop: Interval, width: Interval, source: int, origin: int = 0) -> list[tuple[int]]:
+    """Starts of the windows of `width`, one every `hop`, that hold the timestamp."""
+    hop_us, width_us = hop.days * DAY_US + hop.us, width.days * DAY_US + width.us
+    if hop.months or width.months:
+        raise SqlError("0A000", "timestamps cannot be binned into intervals containing months or years")
+    if hop_us <= 0 or width_us <= 0:
+        raise SqlError("22008", "stride must be greater than zero")
+    first = origin + (source - origin) // hop_us * hop_us + hop_us - width_us
+    return [(start,) for start in range(first, source + 1, hop_us)]
 
 
 # --- from values ------------------------------------------------------------------------------------------------------
@@ -236,6 +247,9 @@ def _element_column(name: str) -> Callable[[tuple[ScalarType, ...]], tuple[OutCo
     return columns
 
 
+for _kind in ("timestamp", "timestamptz"):
+    _register("date_bin_hopping", f"interval, interval, {_kind} -> {_kind}", per_value(_hopping))
+    _register("date_bin_hopping", f"interval, interval, {_kind}, {_kind} -> {_kind}", per_value(_hopping))
 _register(
     "unnest",
     "anyarray -> anyelement",

@@ -1,6 +1,6 @@
 """Comparison operators of every type, and GREATEST / LEAST.
 
-One overload per type, as in Materialize; `name` compares as text. Arrays, lists, ranges and records compare element by
+One overload per type, as in Materialize; varchar, name and "char" compare as text. Arrays, lists, ranges and records compare element by
 element, which their canonical bytes already do.
 """
 
@@ -12,7 +12,7 @@ from mzlite.expr.kernels.compare import compare, greatest_least
 WORDS = {"=": "eq", "<>": "not_eq", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 _KINDS = (
     "bool int2 int4 int8 uint2 uint4 uint8 float4 float8 numeric oid regclass regproc regtype mz_timestamp date time"
-    " timestamp timestamptz interval text varchar bpchar char name bytea uuid jsonb int2vector aclitem mz_aclitem"
+    " timestamp timestamptz interval text bpchar bytea uuid jsonb int2vector aclitem mz_aclitem"
     " anyarray anylist anymap anyrange record"
 )
 _EQUALITY_ONLY = {"aclitem", "mz_aclitem"}

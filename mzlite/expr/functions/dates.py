@@ -10,7 +10,8 @@ import numpy as np
 
 from mzlite.expr.call import Args, CallSite, Kernel, RowErrors
 from mzlite.expr.functions.number_casts import cast, identity
-from mzlite.expr.functions.registry import operator, register
+from mzlite.expr.functions.registry import FUNCTIONS, operator, register
+from mzlite.expr.functions.text_casts import from_text
 from mzlite.expr.kernels.adapt import apply_bad, checked, elementwise, merge_valid, per_value, spread_valid, values_of
 from mzlite.expr.kernels.calendar_math import add_interval_array, timestamp_out_of_range
 from mzlite.repr.calendar import DAY_US, MAX_DATE
@@ -175,6 +176,9 @@ def _combine(sign: int) -> Kernel:
     symbol = "+" if sign > 0 else "-"
 
     def exact(a: Interval, b: Interval) -> Interval:
+        if sign < 0 and (b.months == -_I32 or b.days == -_I32 or b.us == -_I64):
+            # Subtracting is adding the negation, which this interval does not have.
+            raise interval_out_of_range(f"{format_interval(a)} - {format_interval(b)}")
         return checked_interval(
             a.months + sign * b.months,
             a.days + sign * b.days,
@@ -191,7 +195,8 @@ def _combine(sign: int) -> Kernel:
         if len(a) and len(b) and max(np.abs(a.us).max(), np.abs(b.us).max()) < limit:
             months = a.months.astype(np.int64) + sign * b.months.astype(np.int64)
             days = a.days.astype(np.int64) + sign * b.days.astype(np.int64)
-            if max(np.abs(months).max(), np.abs(days).max()) < _I32:
+            negatable = sign > 0 or not ((b.months == -_I32) | (b.days == -_I32)).any()
+            if negatable and max(np.abs(months).max(), np.abs(days).max()) < _I32:
                 us = a.us + sign * b.us
                 return IntervalColumn.from_parts(months, days, us, spread_valid(merge_valid(args), len(us)))
         return slow(site, args, n, errors)
@@ -274,6 +279,16 @@ def _register_operators() -> None:
     register("step_mz_timestamp", "mz_timestamp -> mz_timestamp", checked(_step, Layout.U64), id="step_mz_timestamp")
 
 
+def _register_functions() -> None:
+    """Casts that are called like functions."""
+    for kind in ("text", "timestamp", "timestamptz", "date"):
+        kernel: Kernel = from_text if kind == "text" else identity
+        if kind.startswith("timestamp"):
+            kernel = elementwise(lambda us: (us // DAY_US).astype(np.int32), Layout.DATE)
+        shown = FUNCTIONS[f"cast_{kind}_date"].display if kind != "date" else "date"
+        register("date", f"{kind} -> date", kernel, can_error=kind == "text", display=shown)
+
+
 def _step(ms: Any) -> tuple[Any, list[Any]]:
     bad = ms == np.uint64(2**64 - 1)
     error = SqlError("22003", "step mz_timestamp overflow")
@@ -282,3 +297,4 @@ def _step(ms: Any) -> tuple[Any, list[Any]]:
 
 _register_casts()
 _register_operators()
+_register_functions()

@@ -176,7 +176,7 @@ operator("?", "jsonb_has", "jsonb, text -> bool", predicate_bytes(_has), can_err
 # --- building ---------------------------------------------------------------------------------------------------------
 
 
-@value("to_jsonb", "any -> jsonb", with_site=True, can_error=False, display="jsonbable_to_jsonb")
+@value("to_jsonb", "any -> jsonb", with_site=True, pads=True, can_error=False, display="jsonbable_to_jsonb")
 def _to_jsonb(site: CallSite, datum: Any) -> Any:
     return to_json(site.params[0], datum)
 
@@ -189,6 +189,7 @@ def _to_jsonb(site: CallSite, datum: Any) -> Any:
     strict=False,
     nullable="never",
     can_error=False,
+    pads=True,
 )
 def _build_array(site: CallSite, *datums: Any) -> Any:
     return [to_json(t, d) for t, d in zip(site.params, datums)]
@@ -201,6 +202,7 @@ def _build_array(site: CallSite, *datums: Any) -> Any:
     with_site=True,
     strict=False,
     nullable="never",
+    pads=True,
 )
 def _build_object(site: CallSite, *datums: Any) -> Any:
     if len(datums) % 2:

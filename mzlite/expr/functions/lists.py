@@ -11,6 +11,7 @@ from mzlite.expr.functions.text import value
 from mzlite.expr.kernels.adapt import per_value
 from mzlite.repr.datum import ArrayDatum, encode_datum
 from mzlite.repr.errors import SqlError
+from mzlite.repr.typenames import type_name
 from mzlite.repr.types import ScalarType, map_of
 
 List = tuple[Any, ...]
@@ -67,19 +68,13 @@ def _index(items: List, *indexes: int) -> Any:
 @value(
     "list_slice", "anylist, variadic int8 -> anylist", strict=False, nullable="always", can_error=False, id="list_slice"
 )
-def _slice(items: List | None, *bounds: int | None) -> List | None:
-    """bounds: pairs (first, last), one a layer; a NULL bound makes the result NULL."""
+def _slice(items: List | None, *bounds: Any) -> List | None:
+    """bounds: pairs (first, last), applied one after another; a NULL bound makes the result NULL."""
     if items is None or None in bounds:
         return None
-    return _slice_layer(items, bounds)
-
-
-def _slice_layer(items: List, bounds: tuple[Any, ...]) -> List:
-    first, last, rest = bounds[0], bounds[1], bounds[2:]
-    part = items[max(first - 1, 0) : max(last, 0)]
-    if not rest:
-        return part
-    return tuple(None if x is None else _slice_layer(x, rest) for x in part)
+    for first, last in zip(bounds[::2], bounds[1::2]):
+        items = items[max(first - 1, 0) : max(last, 0)]
+    return items
 
 
 def _append(items: List | None, element: Any) -> List:
@@ -114,8 +109,16 @@ def _length(items: List) -> int:
     return len(items)
 
 
-@value("list_n_layers", "anylist -> int4", with_site=True, can_error=False, id="list_n_layers")
-def _n_layers(site: CallSite, items: List) -> int:
+@value(
+    "list_n_layers",
+    "anylist -> int4",
+    with_site=True,
+    strict=False,
+    nullable="never",
+    can_error=False,
+    id="list_n_layers",
+)
+def _n_layers(site: CallSite, items: List | None) -> int:
     return layers(site.params[0])
 
 
@@ -183,9 +186,11 @@ def _map_create(*parts: Any) -> dict[str, Any]:
 
 def _map_build_type(args: tuple[ScalarType, ...]) -> ScalarType:
     record = element_type(args[0])
-    if record.kind != "record" or record.fields is None or len(record.fields) != 2:
-        return map_of(ScalarType("text"))
-    return map_of(record.fields[1][1].scalar)
+    fields = record.fields or ()
+    if record.kind != "record" or len(fields) != 2 or fields[0][1].scalar.kind != "text":
+        shown = f"{record.custom or type_name(record)} list"
+        raise SqlError("42883", f"function map_build({shown}) does not exist")
+    return map_of(fields[1][1].scalar)
 
 
 @value("map_build", "anylist -> anymap", can_error=False, id="map_build", returns=_map_build_type)

@@ -12,7 +12,7 @@ from mzlite.expr.call import Args, CallSite, Kernel, RowErrors
 from mzlite.expr.functions.registry import register
 from mzlite.expr.kernels import floats, integers, numerics
 from mzlite.expr.kernels.adapt import apply_bad, checked, elementwise, per_value, values_of
-from mzlite.expr.kernels.decimals import rescale
+from mzlite.expr.kernels.decimals import rescale, trim
 from mzlite.repr.column import Column
 from mzlite.repr.errors import SqlError
 from mzlite.repr.fixed import FixedColumn
@@ -96,7 +96,10 @@ def _float_to_numeric(name: str, digits: Callable[[Any], str]) -> Kernel:
         number = Decimal(digits(value))
         if abs(number) >= Decimal(10) ** 39:
             raise SqlError("22003", "numeric field overflow")
-        return numerics.finish(number) if number else number
+        rounded = trim(number)
+        if number and not rounded:
+            raise SqlError("22003", "numeric field overflow")
+        return rounded
 
     return per_value(convert)
 

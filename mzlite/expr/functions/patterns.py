@@ -60,6 +60,7 @@ for _kind in ("text", "bpchar"):
             _like(ignore_case=_ignore, negated=_negated),
             id=f"{_word}_{_kind}",
             infix=_infix,
+            pads=True,
         )
     for _symbol, _word, _ignore, _negated in (
         ("~", "regex", False, False),
@@ -73,6 +74,7 @@ for _kind in ("text", "bpchar"):
             f"{_kind}, text -> bool",
             _regex_match(ignore_case=_ignore, negated=_negated),
             id=f"{_word}_{_kind}",
+            pads=True,
         )
 
 

@@ -91,7 +91,8 @@ class FunctionEntry(Signature):
     nullable: "args" = NULL only if an argument is; "all_args" = only if all are; "always" = may make NULLs itself.
     can_error: a row can fail. infix: the operator's text in plans; display: the name in plans.
     kernel: evaluation over columns, see `mzlite.expr.call`; None for the lazy forms that `mzlite.expr.eval` knows.
-    unmaterializable: the planner must replace it (now, current_user, ...).
+    unmaterializable: the planner must replace it (now, current_user, ...). pads: sees bpchar(n) arguments with their
+    blanks (`pad_char`); others see them without.
     """
 
     strict: bool = True
@@ -103,6 +104,7 @@ class FunctionEntry(Signature):
     prefix: bool = False
     is_cast: bool = False
     unmaterializable: bool = False
+    pads: bool = False
     kernel: Kernel | None = None
 
     def bind(self, arg_types: Sequence[ScalarType]) -> FunctionEntry:

@@ -155,18 +155,23 @@ def _format_type(oid: int | None, modifier: int | None) -> str | None:
             return f"{name}({modifier - 4})" if modifier > 4 else name
         case "numeric":
             packed = modifier - 4
-            return f"numeric({packed >> 16 & 0xFFFF},{packed & 0x7FF})" if packed >= 0 else name
+            scale = packed & 0xFFFF
+            return f"numeric({packed >> 16 & 0xFFFF},{scale - (scale >> 15 << 16)})" if packed >= 0 else name
         case "timestamp" | "timestamptz":
             head, _, tail = name.partition(" ")
             return f"{head}({modifier}) {tail}"
-        case _:
+        case "bool" | "int2" | "int4" | "int8" | "float4" | "float8" | "interval" | "time":
             return name
+        case _:
+            return f"{name}({modifier})"
 
 
 @value("mz_type_name", "oid -> text", nullable="always", can_error=False)
 def _mz_type_name(oid: int) -> str | None:
     typ = type_of_oid(oid)
-    return None if typ is None else typ.kind
+    if typ is None:
+        return None
+    return '"char"' if typ.kind == "char" else typ.kind
 
 
 @value("pg_typeof", "any -> text", with_site=True, strict=False, nullable="never", can_error=False)

@@ -104,8 +104,8 @@ for _name in ("char_length", "character_length", "length"):
     register(_name, "text -> int4", char_length, id=f"{_name}_text", can_error=False, display="char_length")
 register("length", "bytea -> int4", byte_length(1), can_error=False)
 for _kind in ("text", "bpchar", "bytea"):
-    register("octet_length", f"{_kind} -> int4", byte_length(1), can_error=False)
-    register("bit_length", f"{_kind} -> int4", byte_length(8), can_error=False)
+    register("octet_length", f"{_kind} -> int4", byte_length(1), can_error=False, pads=True)
+    register("bit_length", f"{_kind} -> int4", byte_length(8), can_error=False, pads=True)
 operator("||", "concat", "text, text -> text", concat_columns, id="text_concat", can_error=False)
 operator("||", "concat", "bytea, bytea -> bytea", concat_columns, id="bytea_concat", can_error=False)
 
@@ -136,8 +136,12 @@ def _concat_ws(site: CallSite, args: Args, n: int, errors: RowErrors) -> Column:
     )
 
 
-register("concat", "variadic any -> text", _concat, id="concat", strict=False, nullable="never", can_error=False)
-register("concat_ws", "text, any, variadic any -> text", _concat_ws, id="concat_ws", strict=False, can_error=False)
+register(
+    "concat", "variadic any -> text", _concat, id="concat", strict=False, nullable="never", can_error=False, pads=True
+)
+register(
+    "concat_ws", "text, any, variadic any -> text", _concat_ws, id="concat_ws", strict=False, can_error=False, pads=True
+)
 
 
 # --- per value --------------------------------------------------------------------------------------------------------

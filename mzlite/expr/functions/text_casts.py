@@ -6,11 +6,11 @@ from typing import Any
 
 from mzlite.expr.call import Args, CallSite, Kernel, RowErrors
 from mzlite.expr.functions.number_casts import LONG_NAMES, cast, identity
-from mzlite.expr.functions.registry import FUNCTIONS, register
+from mzlite.expr.functions.registry import FUNCTIONS, operator, register
 from mzlite.expr.kernels.adapt import per_value
 from mzlite.repr.column import Column
 from mzlite.repr.datum import ArrayDatum, column_from_datums, column_to_datums
-from mzlite.repr.errors import SqlError
+from mzlite.repr.errors import SqlError, unsupported
 from mzlite.repr.text import format_datum, parse_datum
 from mzlite.repr.textcolumns import format_column, parse_column
 from mzlite.repr.typenames import type_name
@@ -247,7 +247,7 @@ def convert_datum(source: ScalarType, target: ScalarType, datum: Any) -> Any:
 
     if datum is None:
         return None
-    if source.kind == target.kind and source.kind in ("array", "list", "map", "record"):
+    if source.kind in ("array", "list", "map", "record") and target.kind in ("array", "list", "map", "record"):
         return _convert_container(source, target, datum)
     function = find_cast(source, target, "explicit")
     assert function is not None, (source, target)
@@ -271,6 +271,10 @@ def _convert_container(source: ScalarType, target: ScalarType, datum: Any) -> An
         return tuple(convert_datum(s.scalar, t.scalar, value) for (_, s), (_, t), value in pairs)
     assert source.element is not None and target.element is not None
     a, b = source.element, target.element
+    if target.kind == "list" and source.kind == "array":
+        if len(datum.dims) > 1:
+            raise unsupported(f"casting multi-dimensional array to list; got array with {len(datum.dims)} dimensions")
+        return tuple(convert_datum(a, b, e) for e in datum.elements)
     if source.kind == "array":
         return ArrayDatum(datum.dims, tuple(convert_datum(a, b, e) for e in datum.elements))
     if source.kind == "list":
@@ -278,6 +282,20 @@ def _convert_container(source: ScalarType, target: ScalarType, datum: Any) -> An
     return {key: convert_datum(a, b, value) for key, value in datum.items()}
 
 
+def _concat_any(site: CallSite, a: Any, b: Any) -> str:
+    x, y = site.params
+    return text_of(x, a) + text_of(y, b)
+
+
+for _left, _right in (("text", "anynonarray"), ("anynonarray", "text")):
+    operator(
+        "||",
+        "concat",
+        f"{_left}, {_right} -> text",
+        per_value(_concat_any, with_site=True),
+        id=f"concat_{_left}_{_right}",
+        can_error=False,
+    )
 _register_to_text()
 _register_among_texts()
 _register_from_text()
