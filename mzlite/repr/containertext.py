@@ -361,7 +361,7 @@ _RANGE_SPECIAL = frozenset('()[],"\\' + _SPACE)
 
 def quote_list(element: str) -> str:
     """An element of an array or list, quoted where the parser would otherwise read something else."""
-    if not element or element.upper() == "NULL" or not _LIST_SPECIAL.isdisjoint(element):
+    if not element or element == "NULL" or not _LIST_SPECIAL.isdisjoint(element):
         return '"' + element.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return element
 

@@ -74,6 +74,9 @@ class NumericColumn(Column):
             if exponent > 0:
                 mantissa *= 10**exponent
                 exponent = 0
+            if mantissa >= LIMIT or exponent < -MAX_DIGITS:
+                narrow = False
+                break
             scale = max(scale, -exponent)
             parts.append((-mantissa if sign else mantissa, exponent))
         if narrow and scale <= MAX_DIGITS:
