@@ -360,7 +360,7 @@ _RANGE_SPECIAL = frozenset('()[],"\\' + _SPACE)
 
 
 def quote_list(element: str) -> str:
-    """An element of an array or list, quoted where the parser would otherwise read something else."""
+    """An element of an array or list, quoted where Materialize quotes (so `null` in lower case prints as it is)."""
     if not element or element == "NULL" or not _LIST_SPECIAL.isdisjoint(element):
         return '"' + element.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return element
@@ -368,7 +368,7 @@ def quote_list(element: str) -> str:
 
 def quote_map(element: str) -> str:
     """A key or value of a map."""
-    if not element or element.upper() == "NULL" or not _MAP_SPECIAL.isdisjoint(element):
+    if not element or element == "NULL" or not _MAP_SPECIAL.isdisjoint(element):
         return '"' + element.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return element
 

@@ -83,7 +83,7 @@ FORMS: list[tuple[t.ScalarType, str, str]] = [
     (t.array_of(t.INT4), "{ 1, NULL ,3}", "{1,NULL,3}"),
     (t.array_of(t.INT4), "{{1,2},{3,4}}", "{{1,2},{3,4}}"),
     (t.array_of(t.INT4), "{{},{}}", "{}"),
-    (t.array_of(t.TEXT), r'{a b, "c,\"d", "", "null", \"}', r'{"a b","c,\"d","","null","\""}'),
+    (t.array_of(t.TEXT), r'{a b, "c,\"d", "", "NULL", \"}', r'{"a b","c,\"d","","NULL","\""}'),
     (t.array_of(t.BOOL), "{true,f}", "{t,f}"),
     (t.list_of(t.list_of(t.TEXT)), '{{a,"b,c"},{}}', '{{a,"b,c"},{}}'),
     (t.map_of(t.INT4), "{b=>2, a => 1, b=>NULL}", "{a=>1,b=>NULL}"),
