@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 
@@ -127,7 +129,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.against and args.jobs > 1 and _is_shared(args):
         p.error("--against a server of Materialize's dialect runs one file at a time: each drops everything in it")
     jobs = [pool.Job(factory, path) for factory in factories(args) for path in files]
-    return _run(jobs, options, args)
+    try:
+        return _run(jobs, options, args)
+    except BrokenPipeError:  # whoever reads our output has seen enough; the servers are stopped by now
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def _is_shared(args: argparse.Namespace) -> bool:
@@ -158,6 +164,9 @@ def _run(jobs: Sequence[pool.Job], options: Options, args: argparse.Namespace) -
 
     started = time.perf_counter()
     interrupted = False
+    if threading.current_thread() is threading.main_thread():
+        # So that servers are stopped and scratch databases dropped when a job runner ends us.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         pool.run(jobs, options, workers=min(args.jobs, len(jobs)), on_progress=on_progress, on_report=on_report)
     except KeyboardInterrupt:

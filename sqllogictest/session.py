@@ -21,6 +21,7 @@ _TUPLES = pq.ExecStatus.TUPLES_OK
 _DONE = frozenset({_OK, pq.ExecStatus.EMPTY_QUERY})
 _COPY_IN = pq.ExecStatus.COPY_IN
 _COPY_OUT = pq.ExecStatus.COPY_OUT
+_COPYING = frozenset({_COPY_IN, _COPY_OUT})
 _BINARY = pq.Format.BINARY
 _IDLE = pq.TransactionStatus.IDLE
 _BAD = pq.ConnStatus.BAD
@@ -91,7 +92,15 @@ class Session:
     def extended(self, sql: str) -> Result:
         """Run exactly one statement. Raises `ServerError` or `ConnectionLost`."""
         try:
-            res = self._pgconn.exec_params(sql.encode(), None, result_format=_BINARY)
+            self._pgconn.send_query_params(sql.encode(), None, result_format=_BINARY)
+            self._flush()
+            res = self._next()
+            assert res is not None, "a query has a result"
+            if res.status in _COPYING:
+                return self._result(res)
+            while (more := self._next()) is not None:
+                if more.status == pq.ExecStatus.FATAL_ERROR:
+                    res = more  # an error at the end of the transaction, behind the statement's own success
         except psycopg.Error as e:
             raise ConnectionLost(str(e).strip()) from None
         return self._result(res)
@@ -148,8 +157,13 @@ class Session:
     def copy_in(self, sql: str, data: bytes) -> int:
         """Run COPY … FROM STDIN with `data`; the number of rows."""
         try:
-            res = self._pgconn.exec_(sql.encode())
+            self._pgconn.send_query(sql.encode())
+            self._flush()
+            res = self._next()
+            assert res is not None, "a query has a result"
             if res.status != _COPY_IN:
+                while self._next() is not None:
+                    pass
                 self._result(res)
                 raise ServerError(f"{sql!r} does not take data")
             for at in range(0, len(data), _COPY_CHUNK):
@@ -173,13 +187,14 @@ class Session:
         return affected
 
     # psycopg leaves connections non-blocking, and its compiled build holds the interpreter's lock inside PQgetResult:
-    # waiting happens here, in poll, where the time limit's thread can still run.
+    # waiting happens here, in select, where the time limit's thread can still run and Ctrl-C is heard.
 
     def _next(self) -> pq.abc.PGresult | None:
-        while self._pgconn.is_busy():
-            select.select([self.socket], [], [])
-            self._pgconn.consume_input()
-        return self._pgconn.get_result()
+        pgconn = self._pgconn
+        while pgconn.is_busy():
+            select.select([pgconn.socket], [], [])
+            pgconn.consume_input()
+        return pgconn.get_result()
 
     def _flush(self) -> None:
         while self._pgconn.flush():

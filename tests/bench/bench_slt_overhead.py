@@ -65,8 +65,18 @@ class StubConnection:
     def __init__(self, answers: dict[bytes, StubResult]) -> None:
         self.answers = answers
 
-    def exec_params(self, command: bytes, params: None, result_format: int) -> StubResult:
-        return self.answers[command]
+    def send_query_params(self, command: bytes, params: None, result_format: int) -> None:
+        self.pending: StubResult | None = self.answers[command]
+
+    def flush(self) -> int:
+        return 0
+
+    def is_busy(self) -> int:
+        return 0
+
+    def get_result(self) -> StubResult | None:
+        result, self.pending = self.pending, None
+        return result
 
 
 class StubServer:
