@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from adapter.catalog import durable
-from adapter.catalog.builtin.relation import BUILTINS
+from adapter.catalog.builtin.introspection import log_index, log_indexes, log_key
+from adapter.catalog.builtin.relation import BUILTINS, is_local
 from adapter.catalog.builtin.rows import BuiltinRows
 from adapter.catalog.initial import DEFAULT_DATABASE, new_database, system_objects
 from adapter.catalog.objects import (
@@ -45,7 +46,7 @@ from adapter.coord.storage_link import StorageLog, ViewProgress
 from adapter.coord.storage_link import durable as until_durable
 from adapter.coord.system_vars import SystemVars
 from adapter.coord.waiting import canceled
-from adapter.sequencer.bootstrap import load_items, start_dataflows
+from adapter.sequencer.bootstrap import load_items, plan_builtin_view, start_dataflows
 from adapter.sequencer.execute import Sequencer
 from adapter.transform.context import IndexInfo
 from compute.client.controller import ComputeController, ReplicaConfig
@@ -99,6 +100,7 @@ class Coordinator:
         self.environment_id = f"mzlite-local-{secrets.token_hex(16)}-0"
         self._transient = itertools.count(1)
         self._pids = itertools.count(1)
+        self._builtin_views: dict[GlobalId, r.Mir] = {}
         self._dependent: dict[GlobalId, bool] = {}
         self._dependent_revision = -1
         self._sweeper: asyncio.Task[None] | None = None
@@ -256,9 +258,15 @@ class Coordinator:
     def definition(self, id: GlobalId) -> r.Mir | None:
         """A view's plan, for inlining."""
         item = self.state.items.get(id)
-        if item is not None and isinstance(item.details, ViewDetails):
-            return item.details.optimized
-        return None
+        if item is not None:
+            return item.details.optimized if isinstance(item.details, ViewDetails) else None
+        builtin = BUILTINS.get(id)
+        if builtin is None or builtin.sql is None:
+            return None
+        found = self._builtin_views.get(id)
+        if found is None:
+            found = self._builtin_views[id] = plan_builtin_view(builtin)
+        return found
 
     def get_of(self, id: GlobalId) -> r.Mir:
         return r.Get(id, self.desc_of(id).typ)
@@ -298,7 +306,7 @@ class Coordinator:
 
         item = self.state.items.get(id)
         if item is None:
-            return id not in BUILTINS
+            return not is_local(id)
         match item.details:
             case TableDetails() | SourceDetails():
                 return True
@@ -322,7 +330,10 @@ class Coordinator:
 
     def builtin_updates(self, session: Session, id: GlobalId) -> Updates:
         facts = self.facts.for_session(session)
-        columns, n = self.builtin_rows.columns(id, self.planning.view(session).state, session.vars.database, facts)
+        state = self.planning.view(session).state
+        # An open DDL transaction's state still changes: nothing of it is remembered.
+        rows = self.builtin_rows if state is self.state else BuiltinRows()
+        columns, n = rows.columns(id, state, session.vars.database, facts)
         return Updates(columns, np.zeros(n, np.uint64), np.ones(n, np.int64))
 
     def builtin_env(self, session: Session) -> Callable[[GlobalId], Updates]:
@@ -351,12 +362,12 @@ class Coordinator:
         return self._replace_builtins(mir, rows)
 
     def _replace_builtins(self, mir: r.Mir, rows: Callable[[GlobalId], Updates]) -> r.Mir:
-        if not any(id in BUILTINS for id in r.global_ids(mir)):
+        if not any(is_local(id) for id in r.global_ids(mir)):
             return mir
 
         def visit(node: r.Mir) -> r.Mir:
             match node:
-                case r.Get(id, typ) if isinstance(id, str) and id in BUILTINS:
+                case r.Get(id, typ) if isinstance(id, str) and is_local(id):
                     u = rows(id)
                     columns = [
                         [None if d is None else encode_datum(c.scalar, d) for d in column_to_datums(c.scalar, column)]
@@ -371,7 +382,7 @@ class Coordinator:
     # Clusters.
 
     def provision_cluster(self, cluster: Cluster) -> None:
-        self.controller.create_cluster(ClusterId(cluster.id))
+        self.controller.create_cluster(ClusterId(cluster.id), log_indexes(cluster.id))
         for replica in cluster.replicas:
             self.provision_replica(replica)
 
@@ -395,14 +406,26 @@ class Coordinator:
 
     def target_cluster(self, session: Session, reads: frozenset[GlobalId], inlined: r.Mir) -> Cluster | None:
         """Where a read runs: nowhere (None) when it reads only the catalog or nothing."""
-        if all(id in BUILTINS for id in r.global_ids(inlined)) and not any(i in self.state.items for i in reads):
+        if all(is_local(id) for id in r.global_ids(inlined)) and not any(i in self.state.items for i in reads):
             return None
         return self.session_cluster(session)
 
-    def target_replica(self, session: Session, cluster: Cluster) -> ReplicaId | None:
+    def target_replica(self, session: Session, cluster: Cluster, logs: bool = False) -> ReplicaId | None:
+        """The replica that must answer, None for any. logs: the read is of one replica's logs."""
         name = session.vars.cluster_replica
         if name is None:
-            return None
+            if not logs:
+                return None
+            if len(cluster.replicas) != 1:
+                raise SqlError(
+                    "25000",
+                    "log source reads must target a replica",
+                    hint="Use `SET cluster_replica = <replica-name>` to target a specific replica in the active cluster. "
+                    "Note that subsequent queries will only be answered by the selected replica, which might reduce "
+                    "availability. To undo the replica selection, use `RESET cluster_replica`. "
+                    f"The active cluster has {len(cluster.replicas)} replicas.",
+                )
+            return ReplicaId(cluster.replicas[0].id)
         replica = cluster.replica(name)
         if replica is None:
             raise SqlError("42704", f"cluster replica '{cluster.name}.{name}' does not exist")
@@ -420,6 +443,10 @@ class Coordinator:
             if id in seen:
                 continue
             seen.add(id)
+            builtin = BUILTINS.get(id)
+            if builtin is not None and builtin.log is not None:
+                found[id] = (IndexInfo(log_index(cluster.id, builtin.log), log_key(builtin.log)),)
+                continue
             infos = tuple(
                 IndexInfo(i.id, i.details.key)
                 for i in self.state.indexes_on(id, cluster.id)

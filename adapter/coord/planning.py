@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.catalog.view import StateView
 from adapter.coord.describe import plan_desc
+from adapter.coord.transaction import Ddl
 from adapter.sql import plans as p
 from adapter.sql import statements as st
 from adapter.sql.parse import parse_statements
@@ -77,8 +78,6 @@ class Planning:
 
     def view(self, session: Session) -> StateView:
         """The catalog as the session sees it now: its open DDL transaction's, or the current revision."""
-        from adapter.coord.transaction import Ddl
-
         ops = session.txn.ops
         if isinstance(ops, Ddl):
             return StateView(ops.tx.state, session.pid)
@@ -98,7 +97,7 @@ class Planning:
         temporary = session.pid if session.has_temporary_items else 0
         key = (statement.text, tuple(declared), revision, settings, temporary)
         found = self._planned.get(key)
-        if found is not None and found.statement is not None and type(found.statement) is type(statement):
+        if found is not None and not isinstance(session.txn.ops, Ddl) and type(found.statement) is type(statement):
             self.hits += 1
             return found
         self.misses += 1
@@ -111,7 +110,8 @@ class Planning:
         else:
             prepared = self._plan(session, self.view(session), statement, declared)
         prepared.revision, prepared.settings = revision, settings
-        if isinstance(prepared.plan, _CACHEABLE) and len(statement.text) <= CACHED_TEXT:
+        in_ddl = isinstance(session.txn.ops, Ddl)
+        if isinstance(prepared.plan, _CACHEABLE) and len(statement.text) <= CACHED_TEXT and not in_ddl:
             self._planned[key] = prepared
             if len(self._planned) > PLAN_CACHE_SIZE:
                 self._planned.popitem(last=False)

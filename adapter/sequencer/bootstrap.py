@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from adapter.catalog.builtin.relation import Builtin
 from adapter.catalog.durable import ItemRecord
+from adapter.catalog.initial import system_objects
 from adapter.catalog.objects import (
     Details,
     IndexDetails,
@@ -21,13 +23,14 @@ from adapter.catalog.objects import (
     TypeDetails,
     ViewDetails,
 )
-from adapter.catalog.state import CatalogTransaction
+from adapter.catalog.state import CatalogState, CatalogTransaction
 from adapter.catalog.view import StateView
 from adapter.sequencer.maintained import create_index_dataflow, create_view_dataflow
 from adapter.sql import plans as p
 from adapter.sql.parse import parse_statements
 from adapter.transform import optimize_local
 from compute.client.errors import ComputeError
+from mzlite.expr import relation as r
 from mzlite.repr.errors import SqlError
 
 if TYPE_CHECKING:
@@ -115,6 +118,24 @@ def plan_details(c: Coordinator, tx: CatalogTransaction, record: ItemRecord, ses
             return SourceDetails(source_desc, record.shard, record.cluster_id, generator, pairs)
         case _:
             return OtherDetails(record.kind)
+
+
+def plan_builtin_view(builtin: Builtin) -> r.Mir:
+    """The plan of a builtin view over logs."""
+    from adapter.sql.plan import plan_statement
+
+    assert builtin.sql is not None
+    (statement,) = parse_statements(builtin.sql)
+    tx = CatalogTransaction(CatalogState())
+    system_objects(tx)
+    plan = plan_statement(statement, StateView(tx.state), BootSession(), ()).plan
+    assert isinstance(plan, p.SelectPlan), builtin.name
+    wanted = [c.scalar.base() for c in builtin.desc.typ.columns]
+    got = [c.scalar.base() for c in plan.desc.typ.columns]
+    assert got == wanted, f"{builtin.name}: {got} is not {wanted}"
+    project = plan.finishing.project
+    mir = plan.mir if project == tuple(range(len(got))) else r.Project(plan.mir, project)
+    return optimize_local(mir)
 
 
 def start_dataflows(c: Coordinator) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adapter.catalog.builtin.relation import BUILTINS
+from adapter.catalog.builtin.relation import is_local, is_log
 from adapter.catalog.objects import Cluster
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Batch
@@ -92,6 +92,7 @@ class PeekPlan:
 
     reads: catalog ids the query depends on (tables, views …). inputs: the collections whose frontiers decide the time.
     time_dependent: whether its answer depends on when. mz_now: the plan holds mz_now(), to be replaced by the time.
+    logs: it reads the logs of one replica.
     """
 
     path: FastPath | LocalPath | SlowPath
@@ -103,6 +104,7 @@ class PeekPlan:
     mz_now: bool
     cluster: Cluster | None
     indexes: dict[GlobalId, tuple[IndexInfo, ...]]
+    logs: bool = False
 
 
 @dataclass(slots=True)
@@ -217,7 +219,7 @@ class PeekSequencer:
         )
         path: FastPath | LocalPath | SlowPath | None = find_fast_path(optimized, finishing, context)
         time_dependent = mz_now or any(c.time_dependent(id) for id in reads)
-        if path is None and all(id in BUILTINS for id in ids):
+        if path is None and all(is_local(id) for id in ids):
             path = LocalPath(optimized)
         inputs: frozenset[GlobalId] = frozenset()
         match path:
@@ -231,7 +233,8 @@ class PeekSequencer:
                 inputs = frozenset((on,))
             case _:
                 pass
-        return PeekPlan(path, typ, optimized, reads, inputs, time_dependent, mz_now, cluster, indexes)
+        logs = any(is_log(id) for id in ids)
+        return PeekPlan(path, typ, optimized, reads, inputs, time_dependent, mz_now, cluster, indexes, logs)
 
     # Timestamps.
 
@@ -442,7 +445,7 @@ class PeekSequencer:
         c = self._c
         cluster = plan.cluster
         assert cluster is not None
-        replica = c.target_replica(session, cluster)
+        replica = c.target_replica(session, cluster, plan.logs)
         uuid = self.uuid()
         try:
             future = c.controller.peek(
@@ -493,7 +496,7 @@ class PeekSequencer:
             one_shot=True,
             index_exports={index_id: IndexExport(IndexDesc(view_id, key), path.typ)},
         )
-        replica = c.target_replica(session, cluster)
+        replica = c.target_replica(session, cluster, plan.logs)
         try:
             c.controller.create_dataflow(ClusterId(cluster.id), dataflow, replica=replica)
         except ComputeError as error:

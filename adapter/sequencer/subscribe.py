@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adapter.catalog.builtin.relation import BUILTINS
+from adapter.catalog.builtin.relation import is_local
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Batch, ExecuteResult, Rows
 from adapter.coord.timestamp_selection import ReadWhen
@@ -136,7 +136,7 @@ class SubscribeSequencer:
         )
         determination = c.sequencer.peeks.determine(session, peek_plan, when)
         as_of = determination.timestamp
-        if not imports.ids() and not mz_now and not any(i in BUILTINS for i in reads):
+        if not imports.ids() and not mz_now and not any(is_local(i) for i in reads):
             as_of = MAX  # constants: complete at every time
         if up_to is not None:
             if as_of > up_to:

@@ -6,6 +6,6 @@ describe, texts, types, functions                              facts they share
 rows                  a builtin's rows as columns, cached by catalog revision
 """
 
-from adapter.catalog.builtin import information_schema, mz_catalog, mz_internal, pg_catalog
+from adapter.catalog.builtin import information_schema, introspection, mz_catalog, mz_internal, pg_catalog
 
-__all__ = ["information_schema", "mz_catalog", "mz_internal", "pg_catalog"]
+__all__ = ["information_schema", "introspection", "mz_catalog", "mz_internal", "pg_catalog"]

@@ -67,7 +67,7 @@ RowsFunction = Callable[[Context], Iterable[Row]]
 @dataclass(frozen=True, slots=True)
 class Builtin:
     """kind: view or table, as the catalog shows it. live: rows depend on more than the catalog, so they are not cached.
-    per_database: rows depend on the session's database. definition: shown by SHOW CREATE VIEW."""
+    per_database: rows depend on the session's database. log: variant of a replica's log. sql: query of a view over logs."""
 
     id: GlobalId
     oid: int
@@ -80,6 +80,13 @@ class Builtin:
     per_database: bool = False
     comment: str = ""
     column_comments: Mapping[str, str] = field(default_factory=dict)
+    log: str | None = None
+    sql: str | None = None
+
+    @property
+    def local(self) -> bool:
+        """Are the rows made here? Not those of logs (a replica has them) and of views over logs (planned like others)."""
+        return self.log is None and self.sql is None
 
 
 BUILTINS: dict[GlobalId, Builtin] = {}
@@ -160,6 +167,33 @@ def relation(
         return rows
 
     return register
+
+
+def is_local(id: GlobalId) -> bool:
+    found = BUILTINS.get(id)
+    return found is not None and found.local
+
+
+def is_log(id: GlobalId) -> bool:
+    found = BUILTINS.get(id)
+    return found is not None and found.log is not None
+
+
+def add_log(name: str, desc: RelationDesc, variant: str) -> None:
+    """A log relation of mz_introspection."""
+    _add(name, "log", desc, log=variant)
+
+
+def add_view(name: str, columns: str, sql: str) -> None:
+    """A view over logs, defined by its SQL."""
+    _add(name, "view", parse_columns(columns), sql=sql)
+
+
+def _add(bare: str, kind: str, desc: RelationDesc, **options: Any) -> None:
+    oid = FIRST_BUILTIN_OID + len(BUILTINS)
+    id = GlobalId(f"s{oid}")
+    BUILTINS[id] = Builtin(id, oid, "mz_introspection", bare, kind, desc, lambda ctx: (), **options)
+    BUILTIN_NAMES[("mz_introspection", bare)] = id
 
 
 def empty(name: str, columns: str, **options: Any) -> None:

@@ -29,10 +29,11 @@ class BuiltinRows:
         rows = list(builtin.rows(self._context(state, database, runtime)))
         types = [c.scalar for c in builtin.desc.typ.columns]
         columns = tuple(column_from_datums(typ, [row[i] for row in rows]) for i, typ in enumerate(types))
+        made = (columns, len(rows))
         if not builtin.live:
             self._forget_before(state.revision - _KEPT_REVISIONS)
-            self._cache[key] = (columns, len(rows))
-        return columns, len(rows)
+            self._cache[key] = made
+        return made
 
     def _context(self, state: CatalogState, database: str, runtime: RuntimeFacts | None) -> Context:
         key = (state.revision, database)
