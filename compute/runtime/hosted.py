@@ -37,6 +37,9 @@ class HostedDataflow:
         self.error: SqlError | None = None
         self.live: set[GlobalId] = set(description.export_ids())
         self.unscheduled: set[GlobalId] = set(description.export_ids())
+        self.upstream: set[HostedDataflow] = set()
+        self.downstream: set[HostedDataflow] = set()
+        """Dataflows of this worker that read an export: they keep this one running after its exports are dropped."""
         self.started = False
         self.readers: dict[GlobalId, int] = {}
         self.compaction: dict[GlobalId, Frontier] = dict.fromkeys(description.export_ids(), description.as_of)
@@ -49,10 +52,23 @@ class HostedDataflow:
         self._clock_ns = clock_ns
         self._created_ns = clock_ns()
         self._hydrated = False
+        self._last_frontier: Frontier = description.as_of
 
     @property
     def imports(self) -> tuple[GlobalId, ...]:
         return tuple(self.description.index_imports)
+
+    @property
+    def needed(self) -> bool:
+        return bool(self.live or self.downstream)
+
+    def moved(self) -> bool:
+        """Has the frontier moved since the last call?"""
+        assert self.dataflow is not None
+        if self.dataflow.frontier == self._last_frontier:
+            return False
+        self._last_frontier = self.dataflow.frontier
+        return True
 
     def is_subscribe(self, id: GlobalId) -> bool:
         sink = self.description.sink_exports.get(id)

@@ -58,6 +58,7 @@ from mzlite.repr.timestamp import Frontier, Timestamp
 from mzlite.repr.updates import Updates
 
 MAINTAIN_BUDGET_S = 0.005
+FORGOTTEN_COUNT = 1_000
 
 
 class Worker:
@@ -100,6 +101,7 @@ class Worker:
         self._hosted: dict[GlobalId, HostedDataflow] = {}
         self._dataflows: dict[int, HostedDataflow] = {}
         self._peers: dict[GlobalId, DataflowDescription | None] = {}
+        self._forgotten: dict[GlobalId, None] = {}
         self._importers: dict[GlobalId, set[HostedDataflow]] = {}
         self._writers: dict[GlobalId, SinkWriter] = {}
         self._logging: logging.Logging | None = None
@@ -200,7 +202,12 @@ class Worker:
             assert id not in self._hosted and id not in self._peers, f"export {id} exists"
             self._hosted[id] = hosted
         for id in description.index_imports:
-            self._importers.setdefault(id, set()).add(hosted)
+            upstream = self._hosted.get(id)
+            if upstream is not None:
+                hosted.upstream.add(upstream)
+                upstream.downstream.add(hosted)
+            else:
+                self._importers.setdefault(id, set()).add(hosted)
         self.events.dataflow_created(incarnation, hosted)
         exchange = self._exchange.open(incarnation) if self._exchange is not None else None
         for id, sink in description.sink_exports.items():
@@ -321,8 +328,8 @@ class Worker:
             self._expect_peer(id, "AllowCompaction")
             if self.registry is not None:
                 self.registry.allow_compaction(id, frontier)
-            if frontier is None:
-                self._peers.pop(id, None)
+            if frontier is None and self._peers.pop(id, None) is not None:
+                self._forget(id)
             return
         if frontier is None:
             self._drop_export(hosted, id, report)
@@ -336,6 +343,7 @@ class Worker:
 
     def _drop_export(self, hosted: HostedDataflow, id: GlobalId, report: bool) -> None:
         del self._hosted[id]
+        self._forget(id)
         hosted.live.discard(id)
         if self.publisher is not None and id in hosted.description.index_exports:
             self.publisher.unregister(id, hosted.incarnation)
@@ -349,9 +357,13 @@ class Worker:
                 self._emit(SubscribeDropped(id, frontier))
             else:
                 self._emit(dropped(id))
-        if hosted.live:
-            if hosted.dataflow is not None and id in hosted.description.index_exports:
-                hosted.dataflow.exports[id].allow_compaction(None)
+        if hosted.dataflow is not None and id in hosted.description.index_exports:
+            hosted.dataflow.exports[id].allow_compaction(None)
+        self._release(hosted)
+
+    def _release(self, hosted: HostedDataflow) -> None:
+        """Take the dataflow down unless an export is left, or another dataflow here that reads one."""
+        if hosted.live or hosted.downstream:
             return
         for reader in hosted.readers.values():
             self.storage.close(reader)
@@ -369,11 +381,21 @@ class Worker:
         del self._dataflows[hosted.incarnation]
         self._queued.discard(hosted)
         self.events.dataflow_dropped(hosted.incarnation)
+        for upstream in hosted.upstream:
+            upstream.downstream.discard(hosted)
+            self._release(upstream)
+        hosted.upstream.clear()
 
     def _expect_peer(self, id: GlobalId, command: str) -> None:
         """Soft panic: a command about an id that is neither hosted nor a peer is a bug of the controller."""
-        if id not in self._peers:
+        if id not in self._peers and id not in self._forgotten:
             self._violation(f"{command} for unknown collection {id}")
+
+    def _forget(self, id: GlobalId) -> None:
+        """Remember for a while that the id was dropped: dropping it again is no violation."""
+        self._forgotten[id] = None
+        if len(self._forgotten) > FORGOTTEN_COUNT:
+            del self._forgotten[next(iter(self._forgotten))]
 
     def _violation(self, what: str) -> None:
         message = f"{self.role.value} worker {self.worker}: {what}"
@@ -436,14 +458,13 @@ class Worker:
     def registry_moved(self) -> None:
         """The publisher said something: parked reads and imports may go on."""
         self.peeks.wake()
-        for id, importers in self._importers.items():
-            if id in self._peers:
-                for hosted in importers:
-                    self._wake(hosted)
+        for importers in self._importers.values():
+            for hosted in importers:
+                self._wake(hosted)
 
     def _wake(self, hosted: HostedDataflow) -> None:
         """Something about the dataflow's inputs moved."""
-        if not hosted.started or not hosted.live or hosted.dataflow is None or hosted in self._queued:
+        if not hosted.started or not hosted.needed or hosted.dataflow is None or hosted in self._queued:
             return
         self._queued.add(hosted)
         (self._hot if hosted.hydrated else self._cold).append(hosted)
@@ -455,7 +476,7 @@ class Worker:
         if hosted is not None:
             more = hosted.step()
             self._after_step(hosted)
-            if hosted.live:
+            if hosted.needed:
                 if more:
                     self._wake(hosted)
                 elif hosted not in self._idle_set:
@@ -472,7 +493,7 @@ class Worker:
                 hosted = queue.popleft()
                 if hosted in self._queued:
                     self._queued.discard(hosted)
-                    if hosted.live:
+                    if hosted.needed:
                         return hosted
         return None
 
@@ -482,17 +503,18 @@ class Worker:
             for id in hosted.live:
                 self.events.hydrated(id, elapsed_ns)
         self._changed(hosted)
+        if hosted.moved():
+            for reader in hosted.downstream:
+                self._wake(reader)
         self._report(hosted)
 
     def _report(self, hosted: HostedDataflow) -> None:
-        """Say how far the exports have come, and wake what reads them here."""
+        """Say how far the exports have come."""
         reports = hosted.reports()
         if reports:
             self.outbox.extend(reports)
             for report in reports:
                 self.events.frontier(report.id, report.write)
-                for importer in self._importers.get(report.id, ()):
-                    self._wake(importer)
             if self.role is not Role.MAINTENANCE:
                 self.peeks.wake()
 
@@ -509,7 +531,7 @@ class Worker:
         while self._idle:
             hosted = self._idle.popleft()
             self._idle_set.discard(hosted)
-            if not hosted.live or hosted.dataflow is None:
+            if not hosted.needed or hosted.dataflow is None:
                 continue
             more = hosted.dataflow.maintain(MAINTAIN_BUDGET_S)
             self._changed(hosted)

@@ -128,7 +128,7 @@ def build_dataflow(
     """Parse, type, optionally optimize, lower; and remember the exports in `world`."""
     sources: dict[GlobalId, SourceImport] = {}
     indexes: dict[GlobalId, IndexImport] = {}
-    types: dict[GlobalId, RelationType] = {}
+    types: dict[str, RelationType] = {}
     built: list[tuple[GlobalId, r.Mir]] = []
     index_exports: dict[GlobalId, IndexExport] = {}
     sink_exports: dict[GlobalId, SinkExport] = {}
@@ -207,7 +207,7 @@ def remember(world: World, dataflow: DataflowDescription) -> None:
 def _export(
     world: World,
     statement: Statement,
-    types: dict[GlobalId, RelationType],
+    types: dict[str, RelationType],
     index_exports: dict[GlobalId, IndexExport],
     sink_exports: dict[GlobalId, SinkExport],
 ) -> None:

@@ -408,7 +408,7 @@ async def run_file(orchestrator_of: Callable[[str], Orchestrator], path: Path, s
     finally:
         replica.close()
         await shards.close()
-    rendered = {id: sorted(role.value for role in roles) for id, roles in replica.rendered.items()}
+    rendered = {str(id): sorted(role.value for role in roles) for id, roles in replica.rendered.items()}
     return Outcome(str(path), workers, interactive, len(stanzas), failures, rendered, outputs)
 
 

@@ -8,6 +8,7 @@ everything is dropped and nothing may be left: no hold, point, trace, reader, pe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections import Counter
 from typing import Any
@@ -306,10 +307,8 @@ async def scenario(seed: int, workers: int, interactive: bool) -> int:
         if choice < 0.03:
             sim.random.choice(rare)()
         elif choice < 0.25:
-            try:
+            with contextlib.suppress(ReadHoldInsufficient):  # an index may go away under the client's feet
                 sim.random.choice(common)()
-            except ReadHoldInsufficient:
-                pass  # the index is going away under the client's feet
         else:
             for _ in range(sim.random.randrange(12)):
                 await sim.act()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,4 +63,4 @@ def test_any_sequence(data: st.DataObject) -> None:
                 live.append(holds.acquire(holds.since))
         holds.check()
         assert all(frontier_le(holds.since, h.since) for h in live)
-    assert all(frontier_le(a, b) for a, b in zip(seen, seen[1:]))
+    assert all(frontier_le(a, b) for a, b in itertools.pairwise(seen))
