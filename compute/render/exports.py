@@ -12,6 +12,7 @@ from compute.operators.base import Graph, Operator, Port
 from compute.plan.description import MaterializedViewSink, SinkExport, SubscribeSink
 from compute.render.context import RenderContext
 from compute.trace.arrangement import Arrangement, ArrangementHold, Hold, TraceSource
+from compute.trace.batch import Batch
 from compute.trace.builder import BatchBuilder
 from mzlite.repr.encode import encode_updates
 from mzlite.repr.errors import SqlError, encode_error
@@ -95,21 +96,30 @@ class ErrorArrange(Operator):
 
 
 class _Buffer(Operator):
-    """A round's oks (input 0) and errs (input 1), for sinks."""
+    """A round's oks (input 0) and errs (input 1), consolidated, for sinks."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, arity: int) -> None:
         super().__init__(graph)
-        self.oks: list[Updates] = []
-        self.errs: list[Updates] = []
+        self.builders = (BatchBuilder(range(arity)), BatchBuilder(()))
+        self.built: list[Batch | None] = [None, None]
 
     def intake(self, index: int, updates: Updates) -> None:
-        (self.oks if index == 0 else self.errs).append(updates)
+        self.builders[index].push(updates.columns, updates.time, updates.diff)
+        self.dirty = True
+
+    def flush(self) -> Iterator[None]:
+        description = description_of(self.graph)
+        for i, builder in enumerate(self.builders):
+            yield from builder.done(description)
+            self.built[i] = builder.result
 
     def take(self) -> tuple[Updates | None, Updates | None]:
-        oks = consolidate(concat_updates(self.oks)) if self.oks else None
-        errs = consolidate(concat_updates(self.errs)) if self.errs else None
-        self.oks, self.errs = [], []
-        return (oks if oks is not None and len(oks) else None), (errs if errs is not None and len(errs) else None)
+        """(oks, errs) of the round; None where nothing changed."""
+        oks, errs = (
+            None if b is None or not len(b) else Updates(b.columns, b.time, b.diff) for b in self.built
+        )
+        self.built = [None, None]
+        return oks, errs
 
 
 class SubscribeExport(Export):
@@ -120,7 +130,7 @@ class SubscribeExport(Export):
     ) -> None:
         super().__init__(id, as_of)
         assert isinstance(sink.connection, SubscribeSink)
-        self.buffer = _Buffer(graph)
+        self.buffer = _Buffer(graph, sink.desc.typ.arity)
         self.context = context
         self.up_to = sink.connection.up_to
         self.with_snapshot = sink.with_snapshot
@@ -177,7 +187,7 @@ class MaterializedViewExport(Export):
     ) -> None:
         super().__init__(id, as_of)
         assert isinstance(sink.connection, MaterializedViewSink)
-        self.buffer = _Buffer(graph)
+        self.buffer = _Buffer(graph, sink.desc.typ.arity)
         self.context = context
         self.shard = sink.connection.shard
         self.non_null = sink.non_null

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from compute.trace.append import Plane, appender
 from compute.trace.batch import HIGH_MASK, LOW_MASK, Batch, Description
-from compute.trace.sorting import Rows, cat, cat_rows, is_constant, seal, shrink
-from mzlite.repr.column import I64, Column, concat
+from compute.trace.sorting import Rows, cat_rows, is_constant, seal, shrink
 
 SLICE_ROWS = 32_768
 
@@ -39,22 +39,21 @@ class Merge:
         self.since = since
         self.description = description
         self.at = [0] * len(self.runs)
-        self.parts: list[Rows] = []
-        self.columns: list[Column] = []
         self.result: Batch | None = None
         self.remaining = sum(map(len, self.runs))
+        self.layout: _Layout | None = None
         if not self.remaining:
             self.result = batch_of(rows_of(self.runs[0]), description)
 
     def work(self, rows: int) -> bool:
-        """Merge about `rows` more input rows, or lay one more column of the result out. True when done."""
-        if self.remaining > 0:
+        """Merge about `rows` more input rows. True when done."""
+        if self.result is None:
             self._merge_slice(rows)
-        elif self.result is None:
-            self._finish_column()
-        if self.result is None and self.remaining == 0 and len(self.parts) <= 1:
-            while self.result is None:
-                self._finish_column()
+            if self.remaining == 0 and self.result is None:
+                assert self.layout is not None
+                self.result = self.layout.finish(self.description)
+                self.layout = None
+                self.runs = []
         return self.result is not None
 
     def _merge_slice(self, rows: int) -> None:
@@ -78,7 +77,13 @@ class Merge:
                 merged = merged._replace(time=np.maximum(time, np.uint64(self.since)))
         if len(pieces) > 1 or self.since:
             merged = seal(merged)
-        self.parts.append(merged)
+        if self.layout is None:
+            if self.remaining == 0:
+                self.result = batch_of(merged, self.description)
+                self.runs = []
+                return
+            self.layout = _Layout(self.runs)
+        self.layout.append(merged)
 
     def _bound(self, rows: int) -> list[int]:
         """Per run, where the next slice stops: before the least code that some run reaches after its share of rows."""
@@ -113,26 +118,33 @@ class Merge:
         stop = int(run.code.searchsorted(code | LOW_MASK, "right"))
         return start + int(run.order[start:stop].searchsorted(bound[1], side))  # type: ignore[call-overload]
 
-    def _finish_column(self) -> None:
-        """One column of the result a call: laying a big batch out is work too."""
-        parts = self.parts
-        if len(parts) == 1:
-            self.result = batch_of(parts[0], self.description)
-            return
-        done = len(self.columns)
-        if done < len(parts[0].columns):
-            self.columns.append(concat([p.columns[done] for p in parts]))
-            return
-        order: I64 | None = None
-        if parts[0].order is not None:
-            order = cat([p.order for p in parts if p.order is not None])
-        rows = Rows(
-            cat([p.code for p in parts]),
-            tuple(self.columns),
-            cat([shrink(p.time) for p in parts]),
-            cat([shrink(p.diff) for p in parts]),
-            order,
+
+class _Layout:
+    """The result's arrays, reserved for all rows of the runs and written slice by slice."""
+
+    def __init__(self, runs: Sequence[Batch]) -> None:
+        capacity = sum(map(len, runs))
+        self.code = Plane(capacity)
+        self.time = Plane(capacity)
+        self.diff = Plane(capacity)
+        self.order = None if runs[0].order is None else Plane(capacity)
+        self.columns = [appender(list(cols), capacity) for cols in zip(*(r.columns for r in runs))]
+
+    def append(self, rows: Rows) -> None:
+        self.code.append(rows.code)
+        self.time.append(shrink(rows.time))
+        self.diff.append(shrink(rows.diff))
+        if self.order is not None and rows.order is not None:
+            self.order.append(rows.order)
+        for column, part in zip(self.columns, rows.columns):
+            column.append(part)
+
+    def finish(self, description: Description) -> Batch:
+        return Batch(
+            self.code.finish(np.uint64),
+            [c.finish() for c in self.columns],
+            self.time.finish(np.uint64),
+            self.diff.finish(np.int64),
+            description,
+            None if self.order is None else self.order.finish(np.int64),
         )
-        self.result = batch_of(rows, self.description)
-        self.parts = []
-        self.runs = []
