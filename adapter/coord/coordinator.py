@@ -103,6 +103,9 @@ class Coordinator:
         self._builtin_views: dict[GlobalId, r.Mir] = {}
         self._dependent: dict[GlobalId, bool] = {}
         self._dependent_revision = -1
+        self._stored_revision = -1
+        self._tables: list[GlobalId] = []
+        self._view_shards: dict[str, GlobalId] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self.facts = CoordinatorFacts(self)
 
@@ -515,16 +518,24 @@ class Coordinator:
             item.id, shard, since=self.storage.since(shard) or 0, upper=self.storage.upper(shard), lag_ms=lag
         )
 
+    def _stored(self) -> tuple[list[GlobalId], dict[str, GlobalId]]:
+        """(tables and sources, shard -> materialized view) of the current revision."""
+        if self._stored_revision != self.state.revision:
+            items = self.state.items.values()
+            self._tables = [i.id for i in items if i.kind in ("table", "source")]
+            self._view_shards = {i.details.shard: i.id for i in items if isinstance(i.details, MaterializedViewDetails)}
+            self._stored_revision = self.state.revision
+        return self._tables, self._view_shards
+
     def _applied(self, advance_to: Timestamp) -> None:
-        for item in self.state.items.values():
-            if item.kind in ("table", "source"):
-                self.controller.storage_frontier(item.id, advance_to)
+        for id in self._stored()[0]:
+            self.controller.storage_frontier(id, advance_to)
 
     def storage_upper_moved(self, shard: str, upper: Frontier) -> None:
         """A materialized view's sink wrote to its shard."""
-        for item in self.state.items.values():
-            if isinstance(item.details, MaterializedViewDetails) and item.details.shard == shard:
-                self.controller.storage_frontier(item.id, upper)
+        id = self._stored()[1].get(shard)
+        if id is not None:
+            self.controller.storage_frontier(id, upper)
 
     def transient_id(self) -> GlobalId:
         return transient(next(self._transient))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adapter.catalog.builtin.relation import is_local, is_log
+from adapter.catalog.initial import CATALOG_SERVER
 from adapter.catalog.objects import Cluster
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Batch
@@ -29,6 +30,7 @@ from adapter.coord.timestamp_selection import (
     determine,
 )
 from adapter.coord.transaction import Reads
+from adapter.sequencer.catalog_functions import bind_catalog_functions
 from adapter.sequencer.dataflows import Imports, default_key, description, find_imports
 from adapter.sequencer.fast_path import (
     ConstantPath,
@@ -41,7 +43,7 @@ from adapter.sequencer.fast_path import (
 from adapter.sequencer.finishing import OFF_LOOP_ROWS, check_size, finish, result_too_large
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.interpret import Budget, TooMuch, constant, interpret
-from adapter.sequencer.scalars import substitute, substitute_scalar, unmaterializable
+from adapter.sequencer.scalars import sleeps, substitute, substitute_scalar, unmaterializable
 from adapter.sequencer.values import literal, mz_now_literal, session_value, time_literal
 from adapter.sql.plans import AsOf, SelectPlan
 from adapter.transform import optimize_dataflow
@@ -184,13 +186,14 @@ class PeekSequencer:
         c = self._c
         state = c.state
         reads = r.global_ids(mir)
+        mir = bind_catalog_functions(mir, c.planning.view(session).state)
         inlined = inline_views(mir, c.definition)
         cluster = c.target_cluster(session, reads, inlined)
         indexes = c.index_infos(cluster, reads)
         # Indexed views are read through their index where the optimizer may use one, so they stay Gets.
         if any(id not in r.global_ids(inlined) for id in indexes):
             inlined = inline_views(mir, c.definition, lambda id: id in indexes)
-        if sum(1 for _ in r.walk(inlined)) > THREAD_NODES:
+        if sum(1 for _ in r.walk(inlined)) > THREAD_NODES or sleeps(inlined):
             work = asyncio.get_running_loop().run_in_executor(None, optimize_dataflow, inlined, indexes)
             optimized = await session.interrupt.wait(work)
         else:
@@ -302,6 +305,8 @@ class PeekSequencer:
             reads = None
         else:
             reads = session.txn.add_read(independent)
+            if reads is not None and session.txn.in_block:
+                self._same_cluster(reads, plan)
         path = plan.path
         if independent and isinstance(path, ConstantPath | LocalPath) and when.as_of is None:
             return PeekResult(await self._local(session, plan, path, MAX, None), None)
@@ -322,6 +327,20 @@ class PeekSequencer:
             session.min_read_ts = max(session.min_read_ts, ts if ts != MAX else 0)
         return PeekResult(rows, determination)
 
+    def _same_cluster(self, reads: Reads, plan: PeekPlan) -> None:
+        """A read transaction stays on the cluster of its first read; that of constants and the catalog is routed to
+        mz_catalog_server, where nothing else can be read."""
+        if reads.cluster_id is None:
+            reads.cluster_id = CATALOG_SERVER if plan.cluster is None else plan.cluster.id
+        elif reads.cluster_id == CATALOG_SERVER and plan.cluster is not None:
+            names = ", ".join(f'"{n}"' for n in sorted(self._c.names_of(plan.reads).values()))
+            raise SqlError(
+                "25000",
+                f'querying the following items {names} is not allowed from the "mz_catalog_server" cluster',
+                detail="The transaction is executing on the mz_catalog_server cluster, maybe having been routed there by "
+                "the first statement in the transaction.",
+            )
+
     def _transaction_time(self, session: Session, plan: PeekPlan, when: ReadWhen, reads: Reads | None) -> Determination:
         """The read's time; in a transaction block, the block's time, chosen by its first read together with its domain."""
         if reads is None or not session.txn.in_block:
@@ -338,7 +357,6 @@ class PeekSequencer:
                 reads.holds.append(self._c.controller.acquire_hold(id, found.timestamp))
             reads.determination = found
             reads.domain = domain | plan.inputs
-            reads.cluster_id = plan.cluster.id if plan.cluster is not None else None
             return found
         outside = plan.inputs - reads.domain
         if outside:
@@ -376,7 +394,7 @@ class PeekSequencer:
         for id in r.global_ids(mir):
             env(id)
         budget = Budget(LOCAL_ROWS)
-        if any(isinstance(n, r.LetRec | r.FlatMap) for n in r.walk(mir)) or plan.reads:
+        if any(isinstance(n, r.LetRec | r.FlatMap) for n in r.walk(mir)) or plan.reads or sleeps(mir):
             work = asyncio.get_running_loop().run_in_executor(None, _interpret, mir, env, budget)
 
             def stop(b: Budget = budget) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Aggregate, Frame, Scalar, Unmaterializable, WindowCall, rewrite, walk
+from mzlite.expr.scalar import Aggregate, Call, Frame, Scalar, Unmaterializable, WindowCall, rewrite, walk
 
 Substitute = Callable[[Unmaterializable], Scalar | None]
 """The value of an unmaterializable call, None to leave it."""
@@ -106,6 +106,16 @@ def unmaterializable(e: r.Mir) -> frozenset[str]:
         for scalar in scalars_of(node)
         for s in walk(scalar)
         if isinstance(s, Unmaterializable)
+    )
+
+
+def sleeps(e: r.Mir) -> bool:
+    """Does evaluating e take its time on purpose (mz_sleep)? Then it must not happen on the event loop."""
+    return any(
+        isinstance(s, Call) and s.func.startswith("mz_sleep")
+        for node in r.walk(e)
+        for scalar in scalars_of(node)
+        for s in walk(scalar)
     )
 
 

@@ -84,15 +84,10 @@ def session_datum(name: str, session: Session, c: Coordinator) -> Any:
             return session.pid.to_bytes(16, "big")
         case "mz_is_superuser":
             return session.superuser
-        case "viewable_variables":
-            return dict(session_variables(session, c))
+        case "is_rbac_enabled":
+            return bool(c.system_vars.get("enable_rbac_checks"))
         case _:
             raise SqlError("0A000", f"{name}() not yet supported")
-
-
-def session_variables(session: Session, c: Coordinator) -> list[tuple[str, str]]:
-    found = [(name, value[0]) for name, value in session.vars.values.items()]
-    return sorted(found + list(c.system_vars.all().items()))
 
 
 def time_literal(e: Scalar) -> Timestamp:
