@@ -22,6 +22,7 @@ from mzlite.repr.updates import Updates
 from mzlite.storage import frames as f
 from mzlite.storage.frames import FrameReader, frame, read_batch, send_now
 from mzlite.storage.model import make_part
+from mzlite.storage.segment import Segment
 
 _NOTHING = Updates((), np.zeros(0, np.uint64), np.zeros(0, np.int64))
 OnUpdates = Callable[[Sequence[Updates], Frontier], None]
@@ -155,24 +156,38 @@ class ShardClient:
         updates: Updates | None,
         on_appended: OnAppended | None = None,
         errs: Updates | None = None,
+        request: int | None = None,
     ) -> int:
-        """Compare-and-append to a view's shard; the id that `Appended` carries."""
-        self._next += 1
-        self._appends[self._next] = on_appended
+        """Compare-and-append to a view's shard; the id that `Appended` carries. request: of pieces staged for it."""
+        if request is None:
+            request = self.begin_append()
+        self._appends[request] = on_appended
         if updates is None and errs is None:
-            self._request(frame(f.APPEND, self._next, shard, lower, upper, None))
-            return self._next
+            self._request(frame(f.APPEND, request, shard, lower, upper, None))
+            return request
         part = make_part(0, lower, upper, _NOTHING if updates is None else updates, errs)
         batch, segment = f.batch_of(part)
-        data = frame(f.APPEND, self._next, shard, lower, upper, batch, segment=segment is not None)
+        self._request_with(frame(f.APPEND, request, shard, lower, upper, batch, segment=segment is not None), segment)
+        return request
+
+    def begin_append(self) -> int:
+        """A request id for `stage` and the `append` that completes it: a large append in small steps."""
+        self._next += 1
+        return self._next
+
+    def stage(self, request: int, updates: Updates) -> None:
+        """Send a piece ahead; nobody sees it before its append is done."""
+        batch, segment = f.batch_of(make_part(0, 0, None, updates))
+        self._request_with(frame(f.STAGE, request, batch, segment=segment is not None), segment)
+
+    def _request_with(self, data: bytes, segment: Segment | None) -> None:
         try:
             sent = send_now(self._sock, data, segment)
         except OSError:
             self.closed = True
-            return self._next
+            return
         if sent < len(data):
             self._request(data[sent:])
-        return self._next
 
     def _request(self, data: bytes) -> None:
         try:

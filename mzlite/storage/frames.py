@@ -3,7 +3,8 @@
     client to server
         open      reader, shard, as_of                      answered with part*, then snapshot; or failed
         close     reader                                    no answer; unknown readers are ignored
-        append    request, shard, lower, upper, batch       answered with appended
+        stage     request, batch                            a piece of a large append; no answer
+        append    request, shard, lower, upper, batch       answered with appended; the staged pieces belong to it
     server to client
         part      reader, batch                             a piece of the snapshot
         snapshot  reader, upper, is_table                   the pieces so far hold everything before upper
@@ -33,7 +34,7 @@ from mzlite.repr.updates import Updates
 from mzlite.storage.model import Part
 from mzlite.storage.segment import Segment, read_segment
 
-OPEN, CLOSE, APPEND, PART, SNAPSHOT, COMMIT, PROGRESS, APPENDED, FAILED = range(9)
+OPEN, CLOSE, APPEND, PART, SNAPSHOT, COMMIT, PROGRESS, APPENDED, FAILED, STAGE = range(10)
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 _ANCILLARY = socket.CMSG_SPACE(64 * 4)
@@ -67,6 +68,16 @@ def read_batch(batch: Any, fd: int | None) -> tuple[Updates, Updates | None]:
     else:
         oks = decode_updates(rows)
     return oks, None if errs is None else decode_updates(errs)
+
+
+def keep_batch(batch: Any, fd: int | None) -> tuple[Updates, Segment | None]:
+    """(rows, segment): as `read_batch`, for rows alone, keeping the segment to share it further."""
+    rows, _, kind, size = batch
+    if rows is not None:
+        return decode_updates(rows), None
+    assert fd is not None
+    segment = Segment(fd, size, kind)
+    return segment.read(), segment
 
 
 class FrameReader:
