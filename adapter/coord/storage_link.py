@@ -40,7 +40,7 @@ class ViewProgress:
     def committed(self, writes: Sequence[tuple[str, Part]], upper: Timestamp) -> None:
         """Tables: the coordinator knows, it commits."""
 
-    def appended(self, shard: str, part: Part | None, upper: Frontier) -> None:
+    def appended(self, shard: str, parts: Sequence[Part], upper: Frontier) -> None:
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mzlite.repr.timestamp import Frontier, Timestamp, less_equal
+from mzlite.repr.updates import Updates
 from mzlite.storage import frames as f
 from mzlite.storage.frames import FrameReader, frame, send_now
 from mzlite.storage.model import Part, StorageError
@@ -82,8 +83,8 @@ class ShardServer:
     def committed(self, writes: Sequence[tuple[str, Part]], upper: Timestamp) -> None:
         self._on_loop(self._committed, writes, upper)
 
-    def appended(self, shard: str, part: Part | None, upper: Frontier) -> None:
-        self._on_loop(self._appended, shard, part, upper)
+    def appended(self, shard: str, parts: Sequence[Part], upper: Frontier) -> None:
+        self._on_loop(self._appended, shard, parts, upper)
 
     def dropped(self, shard: str) -> None:
         self._on_loop(self._dropped, shard)
@@ -98,9 +99,9 @@ class ShardServer:
         for connection in list(self._connections):
             connection.committed(writes, upper)
 
-    def _appended(self, shard: str, part: Part | None, upper: Frontier) -> None:
+    def _appended(self, shard: str, parts: Sequence[Part], upper: Frontier) -> None:
         for connection in list(self._connections):
-            connection.appended(shard, part, upper)
+            connection.appended(shard, parts, upper)
 
     def _dropped(self, shard: str) -> None:
         for connection in list(self._connections):
@@ -133,6 +134,7 @@ class _Connection:
         self._queue: deque[tuple[memoryview, Segment | None]] = deque()
         self._readers: dict[int, _Reader] = {}
         self._by_shard: dict[str, list[_Reader]] = {}
+        self._staged: dict[int, list[tuple[Updates, Segment | None]]] = {}
         self._tables = 0  # readers of tables
         self._pending_upper: Timestamp | None = None
         self._closed = False
@@ -171,8 +173,11 @@ class _Connection:
                 oks = errs = None
                 if batch is not None:
                     oks, errs = f.read_batch(batch, fd)
-                done, now = self._server.storage.append(shard, lower, upper, oks, errs)
+                staged = self._staged.pop(request, [])
+                done, now = self._server.storage.append(shard, lower, upper, oks, errs, staged)
                 self._send(frame(f.APPENDED, request, done, now))
+            case [f.STAGE, int(request), batch]:
+                self._staged.setdefault(request, []).append(f.keep_batch(batch, fd))
             case _:
                 if fd is not None:
                     os.close(fd)
@@ -228,15 +233,18 @@ class _Connection:
         else:
             self._pending_upper = upper
 
-    def appended(self, shard: str, part: Part | None, upper: Frontier) -> None:
+    def appended(self, shard: str, parts: Sequence[Part], upper: Frontier) -> None:
         for reader in self._by_shard.get(shard, ()):
             if reader.upper is None or (upper is not None and upper <= reader.upper):
                 continue  # its snapshot was newer
             reader.upper = upper
-            if part is None:
+            for part in parts[:-1]:
+                batch, segment = f.batch_of(part)
+                self._send(frame(f.PART, reader.id, batch, segment=segment is not None), segment)
+            if not parts:
                 self._send(frame(f.PROGRESS, reader.id, upper, None))
             else:
-                batch, segment = f.batch_of(part)
+                batch, segment = f.batch_of(parts[-1])
                 self._send(frame(f.PROGRESS, reader.id, upper, batch, segment=segment is not None), segment)
 
     def dropped(self, shard: str) -> None:

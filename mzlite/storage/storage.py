@@ -25,6 +25,7 @@ from mzlite.storage.committer import Committer, Operation
 from mzlite.storage.compactor import Compactor
 from mzlite.storage.disk import Disk
 from mzlite.storage.model import Part, StorageError, make_part
+from mzlite.storage.segment import Segment
 from mzlite.storage.shard import MV, TABLE, Shard
 
 _DONE: Future[None] = Future()
@@ -37,8 +38,8 @@ class Listener(Protocol):
     def committed(self, writes: Sequence[tuple[str, Part]], upper: Timestamp) -> None:
         """Every table's upper is now `upper`; `writes` came with it."""
 
-    def appended(self, shard: str, part: Part | None, upper: Frontier) -> None:
-        """A view's shard advanced to `upper`, with `part` if anything changed."""
+    def appended(self, shard: str, parts: Sequence[Part], upper: Frontier) -> None:
+        """A view's shard advanced to `upper`, with what changed."""
 
     def dropped(self, shard: str) -> None:
         """The shard is gone."""
@@ -273,9 +274,18 @@ class Storage:
     # Views.
 
     def append(
-        self, id: str, lower: Timestamp, upper: Frontier, updates: Updates | None, errs: Updates | None = None
+        self,
+        id: str,
+        lower: Timestamp,
+        upper: Frontier,
+        updates: Updates | None,
+        errs: Updates | None = None,
+        staged: Sequence[tuple[Updates, Segment | None]] = (),
     ) -> tuple[bool, Frontier]:
-        """Add updates with lower <= time < upper to a view's shard if its upper is `lower`: (done, its upper now)."""
+        """Add updates with lower <= time < upper to a view's shard if its upper is `lower`: (done, its upper now).
+
+        staged: more updates, in pieces that are in memory segments already.
+        """
         with self._lock:
             shard = self._shards.get(id)
             if shard is None:
@@ -284,18 +294,23 @@ class Storage:
             if shard.upper != lower:
                 return False, shard.upper
             assert upper is None or upper > lower, (lower, upper)
-            part = None
+            parts: list[Part] = []
+            for oks, segment in staged:
+                self._seq += 1
+                parts.append(Part(self._seq, lower, upper, oks, None, segment))
             if (updates is not None and len(updates)) or (errs is not None and len(errs)):
                 part = self._part(lower, upper, shard.empty() if updates is None or not len(updates) else updates, errs)
                 if self._disk is not None:
                     part = make_part(part.seq, lower, upper, part.oks, errs)
+                parts.append(part)
+            for part in parts:
                 shard.append(part)
             shard.upper = upper
             if self._committer is not None:
-                self._committer.submit(Operation(_append_writer(shard, part, upper), lazy=True))
+                self._committer.submit(Operation(_append_writer(shard, parts, upper), lazy=True))
             for listener in self._listeners:
-                listener.appended(id, part, upper)
-            if part is not None:
+                listener.appended(id, parts, upper)
+            if parts:
                 self._compactor.consider(shard)
             return True, upper
 
@@ -393,9 +408,9 @@ class Storage:
             self._committer.submit(Operation(write, lazy=True))
 
 
-def _append_writer(shard: Shard, part: Part | None, upper: Frontier) -> Callable[[Disk], None]:
+def _append_writer(shard: Shard, parts: Sequence[Part], upper: Frontier) -> Callable[[Disk], None]:
     def write(disk: Disk) -> None:
-        if part is not None:
+        for part in parts:
             disk.insert_part(shard.id, part)
         disk.set_upper(shard.id, upper)
 
