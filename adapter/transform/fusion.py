@@ -7,9 +7,14 @@ A Join below a Join is lifted through Projects and Filters between them, so that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from adapter.transform.context import Context
+from adapter.transform.equality import equals
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Scalar, remap, shift
+from mzlite.expr.scalar import Call, Scalar, remap, shift
+from mzlite.expr.typing import scalar_type
+from mzlite.repr.types import BOOL, ColumnType, RelationType
 
 
 def fusion(e: r.Mir, context: Context) -> r.Mir:
@@ -74,16 +79,15 @@ def _fuse_join(join: r.Join, context: Context) -> r.Mir:
         at += context.types.arity(inner)
     classes.extend(tuple(remap(s, columns.__getitem__) for s in cls) for cls in join.equivalences)
     out: r.Mir
-    if not inputs:
-        return r.Constant((((), 1),), context.types.typ(join))
     merged = merge_classes(classes)
-    if len(inputs) == 1:
-        out = inputs[0]
-        predicates += _class_predicates(merged)
-        if merged and len(predicates) == 0:
-            return join
-    else:
+    if len(inputs) > 1:
         out = r.Join(tuple(inputs), merged)
+    else:
+        out = inputs[0] if inputs else r.Constant((((), 1),), RelationType(()))
+        stated = class_predicates(merged, context.types.columns(out))
+        if stated is None:
+            return join
+        predicates += stated
     if predicates:
         out = r.Filter(out, tuple(predicates))
     if columns != list(range(at)):
@@ -91,10 +95,19 @@ def _fuse_join(join: r.Join, context: Context) -> r.Mir:
     return out
 
 
-def _class_predicates(classes: tuple[tuple[Scalar, ...], ...]) -> list[Scalar]:
-    """A join of one input with equivalences is a filter; only arises from `Join` nodes built that way (none are)."""
-    assert not any(len(c) > 1 for c in classes), "a join of one input has equivalences"
-    return []
+def class_predicates(classes: Sequence[tuple[Scalar, ...]], columns: Sequence[ColumnType]) -> list[Scalar] | None:
+    """Equivalence classes over one relation, as predicates. None: a type without an equality operator."""
+    out: list[Scalar] = []
+    for cls in classes:
+        first, *others = cls
+        if not others:
+            out.append(Call("not", (Call("is_null", (first,), BOOL),), BOOL))
+        for other in others:
+            made = equals(first, other, scalar_type(first, columns).scalar)
+            if made is None:
+                return None
+            out.append(made)
+    return out
 
 
 def _is_unit(e: r.Mir) -> bool:

@@ -12,15 +12,27 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from adapter.transform.canonicalize_mfp import canonicalize_mfp
 from adapter.transform.context import Context, IndexInfo
+from adapter.transform.distinct_fusion import distinct_fusion
 from adapter.transform.elision import elision
+from adapter.transform.equivalence_propagation import equivalence_propagation
+from adapter.transform.flat_map_elimination import flat_map_elimination
 from adapter.transform.fold_constants import fold_constants
 from adapter.transform.fusion import fusion
 from adapter.transform.join_implementation import join_implementation
 from adapter.transform.literal_constraints import literal_constraints
+from adapter.transform.literal_lifting import literal_lifting
+from adapter.transform.non_null_requirements import non_null_requirements
 from adapter.transform.normalize_lets import normalize_lets
 from adapter.transform.predicate_pushdown import predicate_pushdown
 from adapter.transform.projection_pushdown import projection_pushdown
+from adapter.transform.reduce_elision import reduce_elision
+from adapter.transform.redundant_join import redundant_join
+from adapter.transform.simplify_scalars import simplify_scalars
+from adapter.transform.threshold_elision import threshold_elision
+from adapter.transform.top_k_fusion import top_k_fusion
+from adapter.transform.union_cancellation import union_cancellation
 from mzlite.expr import relation as r
 from mzlite.expr.typecheck import PlanError, check
 from mzlite.repr.ids import GlobalId
@@ -42,12 +54,23 @@ class Step:
 LOGICAL: tuple[Step, ...] = (
     Step(normalize_lets, "equal expressions become one before anything is decided about them"),
     Step(fold_constants, "literals and empty inputs shrink everything above them"),
+    Step(simplify_scalars, "fewer forms for the rules below to know"),
+    Step(flat_map_elimination, "table functions of literals are constants"),
     Step(fusion, "one join per join tree, so that predicates find all inputs"),
+    Step(literal_lifting, "joins carry no constants, so classes get literal members"),
+    Step(equivalence_propagation, "known and equal columns, before predicates move away from what knows them"),
     Step(predicate_pushdown, "filters and join keys to where they act"),
+    Step(non_null_requirements, "outer joins become inner while predicates stand right above them"),
     Step(fold_constants, "pushed predicates may meet constants"),
+    Step(union_cancellation, "what outer joins and subqueries subtract may be all they add"),
     Step(fusion, "what pushdown left behind"),
     Step(projection_pushdown, "columns nobody reads now that predicates have settled"),
-    Step(elision, "distincts over keys, thresholds without negation"),
+    Step(reduce_elision, "groups of one row, once keys are known"),
+    Step(distinct_fusion, "a distinct below another"),
+    Step(redundant_join, "joins that neither add columns nor drop rows"),
+    Step(threshold_elision, "differences that cannot dip"),
+    Step(top_k_fusion, "limits of limits"),
+    Step(elision, "nodes that keep everything"),
     Step(fusion, "projections that pushdown and elision inserted"),
 )
 
@@ -56,6 +79,7 @@ PHYSICAL: tuple[Step, ...] = (
     Step(normalize_lets, "last sharing before joins commit to arrangements"),
     Step(join_implementation, "orders and arrangements"),
     Step(fusion, "leftover projections"),
+    Step(canonicalize_mfp, "last: the one shape that lowering and EXPLAIN see"),
 )
 
 

@@ -9,10 +9,22 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
+from adapter.transform.context import IndexInfo
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar
+from mzlite.expr.scalar import (
+    Aggregate,
+    Call,
+    ColumnOrder,
+    If,
+    Literal,
+    Ref,
+    Scalar,
+    TableFunc,
+    WindowCall,
+)
 from mzlite.expr.typecheck import Types
 from mzlite.repr.datum import encode_datum
+from mzlite.repr.ids import GlobalId
 from mzlite.repr.types import BOOL, INT4, INT8, ColumnType, RelationType
 from mzlite.repr.updates import Updates, updates_from_rows
 
@@ -20,6 +32,12 @@ TABLES = {
     "u1": RelationType((ColumnType(INT4), ColumnType(INT4))),
     "u2": RelationType((ColumnType(INT4), ColumnType(INT4), ColumnType(INT4))),
     "u3": RelationType((ColumnType(INT4, nullable=False),), keys=((0,),)),
+}
+
+
+INDEXES = {
+    GlobalId("u1"): (IndexInfo(GlobalId("u10"), (Ref(0),)),),
+    GlobalId("u2"): (IndexInfo(GlobalId("u20"), (Ref(1), Ref(0))), IndexInfo(GlobalId("u21"), (Ref(2),))),
 }
 
 
@@ -31,6 +49,7 @@ def random_tables(rng: random.Random, rows: int = 6) -> dict[str, Updates]:
     out = {}
     for id, typ in TABLES.items():
         kinds = [c.scalar for c in typ.columns]
+        data: list[tuple[int | None, ...]]
         if typ.keys:
             data = [(n,) for n in rng.sample(range(5), rng.randint(0, 4))]
         else:
@@ -67,7 +86,8 @@ class RandomMir:
             return r.Get(name, self.tables[name])  # type: ignore[arg-type]
         make = rng.choice(
             [self._filter, self._map, self._project, self._join, self._reduce, self._distinct, self._union, self._except,
-             self._topk, self._let, self._left_join]
+             self._topk, self._let, self._left_join, self._null_safe_left_join, self._flat_map, self._window, self._count,
+             self._semijoin, self._lookup, self._recursive, self._limit_of_limit]
         )  # fmt: skip
         return make(depth)
 
@@ -93,6 +113,13 @@ class RandomMir:
             return Call(rng.choice(["and", "or"]), parts, BOOL)
         if roll < 0.5:
             return Call("eq_int4", (self.scalar(arity, 1), literal(rng.randrange(3))), BOOL)
+        if roll < 0.58:
+            return Call("is_null", (self.scalar(arity, 1),), BOOL)
+        if roll < 0.62:
+            wide = Call("cast_int4_int8", (self.scalar(arity, 1),), INT8)
+            return Call("eq_int8", (wide, Literal(encode_datum(INT8, rng.choice([1, 2, 2**40])), INT8)), BOOL)
+        if roll < 0.66:
+            return If(self.predicate(arity, 0), Literal(b"\x01", BOOL), Literal(b"\x00", BOOL))
         op = rng.choice(["eq_int4", "eq_int4", "lt_int4", "gt_int4", "not_eq_int4"])
         return Call(op, (self.scalar(arity, 1), self.scalar(arity, 1)), BOOL)
 
@@ -126,8 +153,7 @@ class RandomMir:
         a, b = self._arity(left), self._arity(right)
         if a == 0 or b == 0:
             return left
-        id = self.next_local
-        self.next_local += 1
+        id = self._fresh()
         get = r.Get(id, self.types.typ(left))
         on = Call("eq_int4", (Ref(self.rng.randrange(a)), Ref(a + self.rng.randrange(b))), BOOL)
         matched = r.Filter(r.Join((get, right)), (on,))
@@ -175,9 +201,102 @@ class RandomMir:
 
     def _let(self, depth: int) -> r.Mir:
         value = self.relation(depth - 1)
-        id = self.next_local
-        self.next_local += 1
+        id = self._fresh()
         self.locals.append((id, self.types.typ(value)))
         body = r.Join((self.relation(depth - 2), r.Get(id, self.types.typ(value))))
         self.locals.pop()
         return r.Let(id, value, body)
+
+    def _fresh(self) -> int:
+        self.next_local += 1
+        return self.next_local - 1
+
+    def _null_safe_left_join(self, depth: int) -> r.Mir:
+        """As outer joins and correlated subqueries lower: matched by NULL-safe equality, the rest with NULLs."""
+        left, right = self.relation(depth - 1), self.relation(depth - 2)
+        a, b = self._arity(left), self._arity(right)
+        if a == 0 or b == 0:
+            return left
+        left_id, joined_id = self._fresh(), self._fresh()
+        here = r.Get(left_id, self.types.typ(left))
+        matched = r.Filter(r.Join((here, right)), (self.predicate(a + b),))
+        joined = r.Get(joined_id, self.types.typ(matched))
+        found = r.Reduce(joined, tuple(Ref(i) for i in range(a)), ())
+        classes: list[tuple[Scalar, ...]] = []
+        for i in range(a):
+            filled = tuple(Call("coalesce", (Ref(c), literal(0)), INT4) for c in (i, a + i))
+            classes += [filled, tuple(Call("is_null", (Ref(c),), BOOL) for c in (i, a + i))]
+        again = r.Project(r.Join((here, found), tuple(classes)), tuple(range(a)))
+        rest = r.Map(r.Union((here, r.Negate(again))), tuple(literal(None) for _ in range(b)))
+        return r.Let(left_id, left, r.Let(joined_id, matched, r.Union((joined, rest))))
+
+    def _flat_map(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        func = TableFunc("generate_series_int4", RelationType((ColumnType(INT4, False),)))
+        bounds = [literal(self.rng.choice([0, 1, 2, None])) for _ in range(2)]
+        args = tuple(self.scalar(n, 0) if self.rng.random() < 0.5 else b for b in bounds)
+        return r.FlatMap(input, func, args)
+
+    def _window(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        order = tuple(ColumnOrder(c, self.rng.random() < 0.5) for c in range(n))
+        part = tuple(sorted(self.rng.sample(range(n), self.rng.randint(0, min(1, n)))))
+        window = r.Window(input, part, order, (WindowCall("row_number", (), INT8),))
+        return self._narrow(window, n)
+
+    def _narrow(self, e: r.Mir, column: int) -> r.Mir:
+        """An int8 column in the last place, as int4."""
+        small = r.Map(e, (Call("cast_int8_int4", (Ref(column),), INT4),))
+        return r.Project(small, (*range(column), column + 1))
+
+    def _count(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        keys = tuple(Ref(i) for i in range(min(n, self.rng.randint(0, 2))))
+        func = self.rng.choice(["count", "sum_int4"])
+        predicate = self.predicate(n, 0) if self.rng.random() < 0.3 else None
+        aggregate = Aggregate(func, (self.scalar(n, 1),), INT8, distinct=self.rng.random() < 0.4, filter=predicate)
+        return self._narrow(r.Reduce(input, keys, (aggregate,)), len(keys))
+
+    def _semijoin(self, depth: int) -> r.Mir:
+        """A relation joined with the distinct of some of its own columns, perhaps filtered."""
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        id = self._fresh()
+        get = r.Get(id, self.types.typ(input))
+        columns = tuple(sorted(self.rng.sample(range(n), self.rng.randint(0, n))))
+        source: r.Mir = r.Filter(get, (self.predicate(n, 1),)) if self.rng.random() < 0.4 else get
+        keys = r.Reduce(source, tuple(Ref(c) for c in columns), ())
+        classes = tuple((Ref(c), Ref(n + i)) for i, c in enumerate(columns))
+        return r.Let(id, input, r.Join((get, keys), classes))
+
+    def _lookup(self, depth: int) -> r.Mir:
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        count = self.rng.randint(1, 2)
+        rows = tuple((tuple(literal(self.rng.choice([0, 1, None])).value for _ in range(2)), 1) for _ in range(count))
+        values = r.Constant(rows, RelationType((ColumnType(INT4),) * 2))
+        classes = ((Ref(self.rng.randrange(n)), Ref(n)),) if n else ()
+        return r.Join((input, values), classes)
+
+    def _recursive(self, depth: int) -> r.Mir:
+        """The transitive closure of two columns."""
+        edges = self.relation(depth - 2)
+        n = self._arity(edges)
+        if n == 0:
+            return edges
+        edges = r.Project(edges, (0, n - 1))
+        id = self._fresh()
+        typ = RelationType((ColumnType(INT4),) * 2)
+        get = r.Get(id, typ)
+        step = r.Project(r.Join((get, edges), ((Ref(1), Ref(2)),)), (0, 3))
+        value = r.Reduce(r.Union((edges, step)), (Ref(0), Ref(1)), ())
+        return r.LetRec((id,), (value,), (typ,), r.Filter(get, (self.predicate(2, 1),)))
+
+    def _limit_of_limit(self, depth: int) -> r.Mir:
+        inner = self._topk(depth)
+        assert isinstance(inner, r.TopK)
+        limit = Literal(encode_datum(INT8, self.rng.randint(0, 2)), INT8)
+        return r.TopK(inner, inner.group_key, inner.order_by, limit, self.rng.choice([0, 0, 1]))

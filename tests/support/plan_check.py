@@ -1,0 +1,58 @@
+"""The check behind property tests and the fuzzer: every rule, and every prefix of the list, keeps a plan's rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+from adapter.sequencer.interpret import Budget, interpret
+from adapter.transform import pipeline
+from adapter.transform.context import Context, IndexInfo
+from mzlite.expr import relation as r
+from mzlite.expr.text import print_mir
+from mzlite.expr.typecheck import typ
+from mzlite.repr.datum import column_to_datums
+from mzlite.repr.ids import GlobalId
+from mzlite.repr.updates import Updates
+from tests.support.random_mir import INDEXES, RandomMir, random_tables
+
+Rows = list[tuple[object, ...]]
+Indexes = Mapping[GlobalId, tuple[IndexInfo, ...]]
+
+
+def rows_of(e: r.Mir, env: Callable[[GlobalId], Updates]) -> Rows:
+    """Each row with its multiplicity, in a fixed order."""
+    result = interpret(e, env, Budget())
+    columns = [column_to_datums(t.scalar, c) for t, c in zip(typ(e).columns, result.columns)]
+    cells = list(zip(*columns)) if columns else [()] * len(result)
+    return sorted(((*row, int(d)) for row, d in zip(cells, result.diff)), key=repr)
+
+
+def check_plan(plan: r.Mir, env: Callable[[GlobalId], Updates], indexes: Indexes, want: Rows | None = None) -> None:
+    """errors: AssertionError naming the rule, with the plan before and after it."""
+    if want is None:
+        want = rows_of(plan, env)
+    for single_time in (False, True):
+        context = Context(indexes, single_time=single_time)
+        for step in (*pipeline.LOGICAL, *pipeline.PHYSICAL):
+            _same(plan, pipeline.run(plan, (step,), context), env, want, step.rule.__name__)
+        after = plan
+        for step in (*pipeline.LOGICAL, *pipeline.LOGICAL, *pipeline.PHYSICAL):
+            before = after
+            after = pipeline.run(after, (step,), context)
+            if after is not before:
+                _same(before, after, env, want, step.rule.__name__)
+
+
+def _same(before: r.Mir, after: r.Mir, env: Callable[[GlobalId], Updates], want: Rows, rule: str) -> None:
+    got = rows_of(after, env)
+    if got != want:
+        raise AssertionError(f"{rule}\n{print_mir(before)}\n->\n{print_mir(after)}\nwant {want}\ngot  {got}")
+
+
+def check_seed(seed: int, depth: int = 4) -> None:
+    """One random plan over random tables."""
+    rng = random.Random(seed)
+    plan = RandomMir(rng).relation(depth)
+    tables = random_tables(rng)
+    check_plan(plan, lambda id: tables[id], INDEXES)
