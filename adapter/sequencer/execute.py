@@ -18,9 +18,11 @@ from adapter.sequencer.dml import DmlSequencer
 from adapter.sequencer.explain import ExplainSequencer
 from adapter.sequencer.finishing import split
 from adapter.sequencer.peek import PeekSequencer
+from adapter.sequencer.roles import alter_role
 from adapter.sequencer.settings import SettingsSequencer
 from adapter.sequencer.subscribe import SubscribeSequencer
 from adapter.sql import plans as p
+from adapter.sql import statements as st
 from mzlite.repr.errors import SqlError
 
 if TYPE_CHECKING:
@@ -127,6 +129,9 @@ class Sequencer:
     async def _dispatch(
         self, session: Session, prepared: Prepared, plan: p.Plan, params: tuple[Any, ...]
     ) -> ExecuteResult:
+        statement = prepared.statement
+        if isinstance(statement, st.Accepted) and statement.words[:2] == ("alter", "role"):
+            await alter_role(self._c, session, statement.words)
         match plan:
             case p.SelectPlan():
                 return await self.copies.copy_select(session, prepared, plan, params)
