@@ -14,7 +14,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar
+from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, Unmaterializable, rewrite
 from mzlite.repr.datum import decode_datum
 
 Row = tuple[Any, ...]
@@ -43,6 +43,12 @@ SCALARS: dict[str, Callable[..., Any]] = {
     "gte_int8": _strict(lambda a, b: a >= b),
     "eq_numeric": _strict(lambda a, b: a == b),
     "eq_bool": _strict(lambda a, b: a == b),
+    "cast_int8_mz_timestamp": lambda a: a,
+    "lt_mz_timestamp": _strict(lambda a, b: a < b),
+    "lte_mz_timestamp": _strict(lambda a, b: a <= b),
+    "gt_mz_timestamp": _strict(lambda a, b: a > b),
+    "gte_mz_timestamp": _strict(lambda a, b: a >= b),
+    "eq_mz_timestamp": _strict(lambda a, b: a == b),
     "is_null": lambda a: a is None,
     "not": _strict(lambda a: not a),
     "and": _and,
@@ -144,20 +150,21 @@ def expanded(rows: Rows) -> list[Row]:
     return [row for row, n in rows.items() for _ in range(n)]
 
 
-def evaluate(e: r.Mir, env: Mapping[Any, Rows]) -> Rows:
-    """The rows of e; multiplicities of zero are left out."""
+def evaluate(e: r.Mir, env: Mapping[Any, Any]) -> Rows:
+    """The rows of e; multiplicities of zero are left out. env: rows by id, and "now": the time as a literal."""
     result = _evaluate(e, env)
     return Counter({row: n for row, n in result.items() if n})
 
 
-def _evaluate(e: r.Mir, env: Mapping[Any, Rows]) -> Rows:
+def _evaluate(e: r.Mir, env: Mapping[Any, Any]) -> Rows:
     out: Rows = Counter()
     match e:
         case r.Constant(rows, typ, _):
             for datums, n in rows:
                 out[tuple(None if d is None else decode_datum(c.scalar, d) for d, c in zip(datums, typ.columns))] += n
         case r.Get(id, _):
-            return env[id]
+            rows_of: Rows = env[id]
+            return rows_of
         case r.Let(id, value, body):
             return evaluate(body, {**env, id: evaluate(value, env)})
         case r.LetRec():
@@ -178,8 +185,9 @@ def _evaluate(e: r.Mir, env: Mapping[Any, Rows]) -> Rows:
                     for v in range(start, stop + 1):
                         out[(*row, v)] += n
         case r.Filter(input, predicates):
+            at = [rewrite(p, lambda s: env["now"] if isinstance(s, Unmaterializable) else s) for p in predicates]
             for row, n in evaluate(input, env).items():
-                if all(scalar(p, row) is True for p in predicates):
+                if all(scalar(p, row) is True for p in at):
                     out[row] += n
         case r.Join(inputs, equivalences, _):
             product: Rows = Counter({(): 1})
@@ -239,7 +247,7 @@ def _all_equal(values: Sequence[Any]) -> bool:
     return all(v is not None for v in values) and all(v == values[0] for v in values)
 
 
-def _let_rec(e: r.LetRec, env: Mapping[Any, Rows]) -> Rows:
+def _let_rec(e: r.LetRec, env: Mapping[Any, Any]) -> Rows:
     """Bindings in sequence, each seeing the newest values, until nothing changes or the limit is reached."""
     values: dict[Any, Rows] = {id: Counter() for id in e.ids}
     iteration = 0

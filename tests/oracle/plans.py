@@ -22,13 +22,14 @@ from mzlite.expr.scalar import (
     Ref,
     Scalar,
     TableFunc,
+    Unmaterializable,
     WindowCall,
     shift,
     support,
 )
 from mzlite.expr.typecheck import typ
 from mzlite.repr.datum import encode_datum
-from mzlite.repr.types import BOOL, INT8, NUMERIC, ColumnType, RelationType, ScalarType, array_of
+from mzlite.repr.types import BOOL, INT8, MZ_TIMESTAMP, NUMERIC, ColumnType, RelationType, ScalarType, array_of
 
 INT_ARRAY = array_of(INT8)
 SOURCES = {"u1": 2, "u2": 2, "u3": 1}
@@ -46,15 +47,17 @@ def literal(value: int | None) -> Literal:
     return Literal(None if value is None else encode_datum(INT8, value), INT8)
 
 
+NOW = Unmaterializable("mz_now", MZ_TIMESTAMP)
 TRUE = Literal(encode_datum(BOOL, True), BOOL)
 
 
 @dataclasses.dataclass
 class Scope:
-    """Local bindings in scope: id -> type."""
+    """Local bindings in scope: id -> type. What may still be used: recursion, mz_now()."""
 
     locals: dict[int, RelationType]
     recursion: bool = True
+    temporal: bool = True
 
 
 class Plans:
@@ -76,6 +79,8 @@ class Plans:
         ]  # fmt: skip
         if scope.recursion:
             makers.append(self.let_rec)
+        if scope.temporal:
+            makers.append(self.temporal)
         return random.choice(makers)(depth - 1, scope)
 
     def leaf(self, scope: Scope) -> r.Mir:
@@ -137,6 +142,18 @@ class Plans:
         input = self.plan(depth, scope)
         t = typ(input)
         return r.Filter(input, tuple(self.predicate(t) for _ in range(self.random.randint(1, 2))))
+
+    def temporal(self, depth: int, scope: Scope) -> r.Mir:
+        """A filter on time: mz_now() compared with one or two expressions."""
+        input = self.plan(depth, scope)
+        t = typ(input)
+        predicates = []
+        for _ in range(self.random.randint(1, 2)):
+            bound: Scalar = Call("cast_int8_mz_timestamp", (self.int_scalar(t),), MZ_TIMESTAMP)
+            op = self.random.choice(["lt", "lte", "gt", "gte", "eq"])
+            sides = (NOW, bound) if self.random.random() < 0.7 else (bound, NOW)
+            predicates.append(Call(f"{op}_mz_timestamp", sides, BOOL))
+        return r.Filter(input, tuple(predicates))
 
     def project(self, depth: int, scope: Scope) -> r.Mir:
         input = self.plan(depth, scope)
@@ -300,19 +317,19 @@ class Plans:
     def let(self, depth: int, scope: Scope) -> r.Mir:
         value = self.plan(depth, scope)
         id = self.fresh()
-        inner = Scope({**scope.locals, id: typ(value)}, scope.recursion)
+        inner = dataclasses.replace(scope, locals={**scope.locals, id: typ(value)})
         return r.Let(id, value, self.plan(depth, inner))
 
     def let_rec(self, depth: int, scope: Scope) -> r.Mir:
         random = self.random
         ids = tuple(self.fresh() for _ in range(random.randint(1, 2)))
         types = {id: relation(random.randint(1, 2)) for id in ids}
-        inner = Scope({**scope.locals, **types}, random.random() < 0.3)
+        inner = Scope({**scope.locals, **types}, random.random() < 0.3, False)
         values = tuple(
             r.Reduce(self.like(types[id], depth, inner), tuple(Ref(i) for i in range(types[id].arity)), ())
             for id in ids
         )
-        body = self.plan(depth, Scope({**scope.locals, **types}, scope.recursion))
+        body = self.plan(depth, dataclasses.replace(scope, locals={**scope.locals, **types}))
         return r.LetRec(ids, values, tuple(types[id] for id in ids), body, random.randint(1, 4), True)
 
     def fresh(self) -> int:
@@ -341,13 +358,14 @@ def script(random: Random, times: int, count: int) -> list[Change]:
     return changes
 
 
-def inputs_at(changes: Sequence[Change], at: int) -> dict[Any, Counter[tuple[Any, ...]]]:
-    """The sources' contents at a time."""
-    out: dict[Any, Counter[tuple[Any, ...]]] = {id: Counter() for id in SOURCES}
+def inputs_at(changes: Sequence[Change], at: int) -> dict[Any, Any]:
+    """The sources' contents at a time, and the time itself ("now")."""
+    out: dict[str, Counter[tuple[Any, ...]]] = {id: Counter() for id in SOURCES}
     for id, row, time, diff in changes:
         if time <= at:
             out[id][row] += diff
-    return {id: Counter({row: n for row, n in rows.items() if n}) for id, rows in out.items()}
+    at_now = Literal(encode_datum(MZ_TIMESTAMP, at), MZ_TIMESTAMP)
+    return {"now": at_now} | {id: Counter({row: n for row, n in rows.items() if n}) for id, rows in out.items()}
 
 
 def column_types(t: RelationType) -> list[ScalarType]:
