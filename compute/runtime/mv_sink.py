@@ -10,13 +10,19 @@ Source: Materialize's self-correcting sink.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from compute.runtime.storage_link import StorageLink
 from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le, less_equal, meet
 from mzlite.repr.updates import Updates, concat_updates, consolidate
+
+
+SMALL_ROWS = 32_768
+"""What is written in one piece."""
+MAX_PIECES = 12
+"""Of one append: each becomes a part of the shard, and storage merges those that are many."""
 
 
 class Correction:
@@ -39,7 +45,7 @@ class Correction:
                 self.parts.append(part.negate())
                 self.mixed = True
 
-    def take(self, lower: Timestamp, upper: Frontier) -> Updates | None:
+    def take(self, lower: Timestamp, upper: Frontier) -> list[Updates]:
         """Remove the updates before upper; their times are brought up to lower."""
         ready: list[Updates] = []
         later: list[Updates] = []
@@ -52,34 +58,39 @@ class Correction:
                 later.append(part.filter(~before))
         self.parts = [part for part in later if len(part)]
         ready = [u.advance_to(lower) if int(u.time.min()) < lower else u for u in ready if len(u)]
-        if not ready:
-            return None
-        joint = concat_updates(ready)
-        if self.mixed:
-            joint = consolidate(joint)
+        if self.mixed and ready:
+            ready = [consolidate(concat_updates(ready))]
             self.mixed = bool(self.parts)
-        return joint if len(joint) else None
+        return [u for u in ready if len(u)]
 
-    def put_back(self, updates: Updates | None) -> None:
+    def put_back(self, parts: Sequence[Updates]) -> None:
         """What was taken has not been written: somebody else's writing will be subtracted from it."""
-        if updates is not None:
-            self.parts.append(updates)
+        if parts:
+            self.parts.extend(parts)
             self.mixed = True
 
 
 class MaterializedViewWriter:
-    """moved(): the written frontier has moved.
+    """moved(): the written frontier has moved. run(steps): do a long job in slices, when nothing is more urgent.
 
     Invariants:
     1. at most one append is under way; its updates are out of the corrections until it fails.
     2. persisted_upper is what the reader or an append has confirmed: everything the shard holds before it is subtracted.
     """
 
-    def __init__(self, shard: str, as_of: Timestamp, storage: StorageLink, moved: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        shard: str,
+        as_of: Timestamp,
+        storage: StorageLink,
+        moved: Callable[[], None],
+        run: Callable[[Iterator[None]], None],
+    ) -> None:
         self.shard = shard
         self._as_of = as_of
         self._storage = storage
         self._moved = moved
+        self._run = run
         self._reader: int | None = None
         self._writable = False
         self._desired_upper: Frontier = 0
@@ -87,7 +98,7 @@ class MaterializedViewWriter:
         self._in_step = False  # the reader has confirmed persisted_upper
         self._oks = Correction()
         self._errs = Correction()
-        self._in_flight: tuple[Frontier, Updates | None, Updates | None] | None = None
+        self._in_flight: tuple[Frontier, list[Updates], list[Updates]] | None = None
         self._echoes: set[Frontier] = set()  # uppers of our own appends that the reader has not shown yet
 
     @property
@@ -148,7 +159,24 @@ class MaterializedViewWriter:
         errs = self._errs.take(lower, upper)
         self._in_flight = (upper, oks, errs)
         self._echoes.add(upper)
-        self._storage.append(self.shard, lower, upper, oks, self._appended, errs)
+        joint_errs = concat_updates(errs) if errs else None
+        if sum(map(len, oks)) <= SMALL_ROWS:
+            self._storage.append(self.shard, lower, upper, concat_updates(oks) if oks else None, self._appended, joint_errs)
+        else:
+            self._run(self._append_in_pieces(lower, upper, oks, joint_errs))
+
+    def _append_in_pieces(
+        self, lower: Timestamp, upper: Frontier, oks: Sequence[Updates], errs: Updates | None
+    ) -> Iterator[None]:
+        request = self._storage.begin_append()
+        piece_rows = max(SMALL_ROWS, sum(map(len, oks)) // MAX_PIECES + 1)
+        for part in oks:
+            for start in range(0, len(part), piece_rows):
+                self._storage.stage(request, part.slice(start, min(start + piece_rows, len(part))))
+                yield
+                if self._reader is None:
+                    return
+        self._storage.append(self.shard, lower, upper, None, self._appended, errs, request)
 
     def _appended(self, done: bool, upper: Frontier) -> None:
         assert self._in_flight is not None

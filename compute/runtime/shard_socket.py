@@ -58,8 +58,15 @@ class ShardSocket:
         updates: Updates | None,
         on_appended: OnAppended,
         errs: Updates | None = None,
+        request: int | None = None,
     ) -> None:
-        self._connected().append(shard, lower, upper, updates, on_appended, errs)
+        self._connected().append(shard, lower, upper, updates, on_appended, errs, request)
+
+    def begin_append(self) -> int:
+        return self._connected().begin_append()
+
+    def stage(self, request: int, updates: Updates) -> None:
+        self._connected().stage(request, updates)
 
     def _connected(self) -> ShardClient:
         assert self._client is not None, "this worker has no storage"

@@ -41,5 +41,12 @@ class StorageLink(Protocol):
         updates: Updates | None,
         on_appended: OnAppended,
         errs: Updates | None = None,
+        request: int | None = None,
     ) -> None:
-        """Compare-and-append to a materialized view's shard."""
+        """Compare-and-append to a materialized view's shard. request: of the pieces staged for it."""
+
+    def begin_append(self) -> int:
+        """A request whose pieces are sent ahead, so that no step of a large append is long."""
+
+    def stage(self, request: int, updates: Updates) -> None:
+        """One piece; nobody sees it before its append is done."""

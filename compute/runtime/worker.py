@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from compute.client.placement import Role, answers_peeks, renders
@@ -59,6 +59,8 @@ from mzlite.repr.updates import Updates
 
 MAINTAIN_BUDGET_S = 0.005
 FORGOTTEN_COUNT = 1_000
+COLD_EVERY = 16
+_DONE = object()
 
 
 class Worker:
@@ -109,13 +111,14 @@ class Worker:
         self._hot: deque[HostedDataflow] = deque()
         self._cold: deque[HostedDataflow] = deque()
         self._queued: set[HostedDataflow] = set()
+        self._jobs: deque[Iterator[None]] = deque()
         self._idle: deque[HostedDataflow] = deque()
         self._idle_set: set[HostedDataflow] = set()
         self._nonce: str | None = None
         self._collecting: list[ComputeCommand] | None = None
         self._history = ComputeCommandHistory()
         self._incarnation = 0
-        self._seen_registry = 0
+        self._slices = 0
 
     # -- commands
 
@@ -239,7 +242,7 @@ class Worker:
         if exchange is not None and owner != self.worker:
             self._writers[id] = SinkForwarder(exchange, owner)
             return
-        writer = MaterializedViewWriter(shard, hosted.description.as_of, self.storage, lambda: self._report(hosted))
+        writer = MaterializedViewWriter(shard, hosted.description.as_of, self.storage, lambda: self._report(hosted), self._jobs.append)
         self._writers[id] = writer if exchange is None else SinkGatherer(writer, exchange, self.worker, self.workers)
         hosted.sink_frontiers[id] = lambda: writer.frontier
 
@@ -472,6 +475,11 @@ class Worker:
     def step(self) -> bool:
         """Run one slice. False when there is nothing to do until something arrives."""
         ran = self.peeks.step()
+        if self._jobs and not self._hot:
+            job = self._jobs.popleft()
+            if next(job, _DONE) is not _DONE:
+                self._jobs.append(job)
+            return True
         hosted = self._next()
         if hosted is not None:
             more = hosted.step()
@@ -488,7 +496,10 @@ class Worker:
         return self._maintain()
 
     def _next(self) -> HostedDataflow | None:
-        for queue in (self._hot, self._cold):
+        """What is up to date first; but now and then something that hydrates, however busy the others are."""
+        self._slices += 1
+        hungry = self._slices % COLD_EVERY == 0
+        for queue in (self._cold, self._hot) if hungry else (self._hot, self._cold):
             while queue:
                 hosted = queue.popleft()
                 if hosted in self._queued:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from compute.runtime.storage_link import OnAppended, OnFailed, OnUpdates
 from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le
-from mzlite.repr.updates import Updates
+from mzlite.repr.updates import Updates, concat_updates
 
 
 class SimShard:
@@ -49,6 +49,7 @@ class SimStorage:
         self._shards = shards
         self._events: deque[Callable[[], None]] = deque()
         self._open: dict[int, str] = {}
+        self._staged: dict[int, list[Updates]] = {}
 
     def open(
         self,
@@ -79,8 +80,12 @@ class SimStorage:
         updates: Updates | None,
         on_appended: OnAppended,
         errs: Updates | None = None,
+        request: int | None = None,
     ) -> None:
         assert errs is None, "no errors in the simulation"
+        staged = self._staged.pop(request, []) if request is not None else []
+        if staged:
+            updates = concat_updates([*staged, *([updates] if updates is not None else [])])
 
         def run() -> None:
             done = self._shards.append(shard, lower, upper, updates)
@@ -88,6 +93,12 @@ class SimStorage:
             self._events.append(lambda: on_appended(done, now))
 
         self._events.append(run)
+
+    def begin_append(self) -> int:
+        return next(self._shards.ids)
+
+    def stage(self, request: int, updates: Updates) -> None:
+        self._staged.setdefault(request, []).append(updates)
 
     def deliver(self, reader: int, on_updates: OnUpdates, parts: list[Updates], upper: Frontier) -> None:
         self._events.append(lambda: on_updates(parts, upper) if reader in self._open else None)
