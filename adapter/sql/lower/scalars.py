@@ -1,0 +1,80 @@
+"""Scalars over a lowered relation; their subqueries become further columns of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from adapter.sql import hir
+from adapter.sql.lower.frame import Frame, Key, Low, Types, join
+from adapter.sql.lower.free import free_in_scalar
+from mzlite.expr import relation as mir
+from mzlite.expr.scalar import Call, If, Literal, Ref, Scalar, Unmaterializable
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class State:
+    """A relation under construction: where each key's column stands. extra columns (subquery results) come last."""
+
+    mir: mir.Mir
+    cols: dict[Key, int]
+    types: Types
+    keys: tuple[Key, ...]
+
+    @property
+    def width(self) -> int:
+        return len(self.types)
+
+
+def state_of(low: Low, depth: int) -> State:
+    cols = {k: i for i, k in enumerate(low.keys)}
+    base = len(low.keys)
+    cols.update({(depth, i): base + i for i in range(len(low.types) - base)})
+    return State(low.mir, cols, low.types, low.keys)
+
+
+def attach(low: Low, frame: Frame) -> Low:
+    """low for every row of the frame's domain."""
+    domain = frame.domain
+    if low.keys or domain is None:
+        return low
+    return Low(join([domain.mir, low.mir]), domain.keys, domain.types + low.types)
+
+
+def needs_domain(scalars: Sequence[hir.Scalar], frame: Frame) -> bool:
+    return frame.domain is not None and any(free_in_scalar(e, frame, frame.depth) for e in scalars)
+
+
+def lower_scalars(state: State, scalars: Sequence[hir.Scalar], frame: Frame) -> tuple[State, list[Scalar]]:
+    """The scalars over the returned state, which has grown by their subqueries' columns."""
+    out: list[Scalar] = []
+    for e in scalars:
+        state, lowered = lower_scalar(state, e, frame)
+        out.append(lowered)
+    return state, out
+
+
+def lower_scalar(state: State, e: hir.Scalar, frame: Frame) -> tuple[State, Scalar]:
+    match e:
+        case hir.Column(level, column):
+            return state, Ref(state.cols[frame.depth - level, column])
+        case Literal() | Unmaterializable():
+            return state, e
+        case hir.Call(func, args, typ):
+            new: list[Scalar] = []
+            for a in args:
+                state, lowered = lower_scalar(state, a, frame)
+                new.append(lowered)
+            return state, Call(func, tuple(new), typ)
+        case hir.If(cond, then, els):
+            state, c = lower_scalar(state, cond, frame)
+            state, t = lower_scalar(state, then, frame)
+            state, f = lower_scalar(state, els, frame)
+            return state, If(c, t, f)
+        case hir.Exists() | hir.ScalarQuery() | hir.Quantified():
+            from adapter.sql.lower.subqueries import append_subquery
+
+            state, column = append_subquery(state, e, frame)
+            return state, Ref(column)
+        case hir.Marker():
+            raise AssertionError(f"unresolved {e.kind} marker")
