@@ -43,8 +43,13 @@ def stack(*arrays: ArrayDatum | None) -> ArrayDatum:
             raise _too_deep(MAX_DIMENSIONS + 1)
         return _EMPTY
     lengths = [[d[0] for d in a.dims] for a in present]
-    if any(x != lengths[0] for x in lengths):
-        raise SqlError("2202E", "multidimensional arrays must have array expressions with matching dimensions")
+    for array, own in zip(present, lengths):
+        if own != lengths[0]:
+            raise SqlError(
+                "2202E",
+                f"number of array elements ({len(array.elements)}) does not match declared cardinality"
+                f" ({len(present[0].elements)})",
+            )
     if len(lengths[0]) + 1 > MAX_DIMENSIONS:
         raise _too_deep(len(lengths[0]) + 1)
     elements = tuple(e for a in present for e in a.elements)
@@ -308,20 +313,21 @@ def _fill(element: Any, lengths: ArrayDatum | None, lowers: ArrayDatum | None) -
     return ArrayDatum(tuple(zip(sizes, lowers.elements)), (element,) * total)
 
 
-@value("array_fill", "anyelement, int8[] -> anyarray", strict=False, nullable="never", id="array_fill")
 def _fill_ones(element: Any, lengths: ArrayDatum | None) -> ArrayDatum:
     ones = None if lengths is None else ArrayDatum.of((1,) * len(lengths.elements))
     return _fill(element, lengths, ones)
 
 
-register(
-    "array_fill",
-    "anyelement, int8[], int8[] -> anyarray",
-    per_value(_fill, strict=False),
-    id="array_fill_bounds",
-    strict=False,
-    nullable="never",
-)
+for _int in ("int4", "int8"):
+    for _params, _filler, _id in (("", _fill_ones, ""), (f", {_int}[]", _fill, "_bounds")):
+        register(
+            "array_fill",
+            f"anyelement, {_int}[]{_params} -> anyarray",
+            per_value(_filler, strict=False),
+            id=f"array_fill_{_int}{_id}",
+            strict=False,
+            nullable="never",
+        )
 
 
 def _has_all(site: CallSite, a: Sequence[Any], b: Sequence[Any]) -> bool:

@@ -187,7 +187,7 @@ def _map_create(*parts: Any) -> dict[str, Any]:
 def _map_build_type(args: tuple[ScalarType, ...]) -> ScalarType:
     record = element_type(args[0])
     fields = record.fields or ()
-    if record.kind != "record" or len(fields) != 2 or fields[0][1].scalar.kind != "text":
+    if record.kind != "record" or len(fields) != 2 or fields[0][1].scalar.kind not in ("text", "unknown"):
         shown = f"{record.custom or type_name(record)} list"
         raise SqlError("42883", f"function map_build({shown}) does not exist")
     return map_of(fields[1][1].scalar)

@@ -107,6 +107,10 @@ def _trunc_to(a: Decimal, places: int) -> Decimal:
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 
+def _sqlstate(message: str) -> str:
+    return "2201F" if "root" in message else "2201E" if "not defined for" in message else "22003"
+
+
 def _float_function(
     name: str,
     f: Callable[[Any], Any],
@@ -115,7 +119,7 @@ def _float_function(
     display: str | None = None,
 ) -> None:
     """A float8 function; checks: (rows that fail, message), the first that holds wins."""
-    makers = [(test, same_error("2201F" if "root" in message else "22003", message)) for test, message in checks]
+    makers = [(test, same_error(_sqlstate(message), message)) for test, message in checks]
 
     def run(a: Any) -> tuple[Any, list[Any]]:
         with np.errstate(all="ignore"):

@@ -210,11 +210,7 @@ def _age(a: int, b: int) -> Interval:
         us += DAY_US
         days -= 1
     if days < 0:
-        # Borrow the month the earlier (for a negative age: the later) date stands in.
-        year, month = (y0, m0) if sign > 0 else (y1, m1 - 1)
-        if month == 0:
-            year, month = year - 1, 12
-        days += days_in_month(year, month)
+        days += days_in_month(y0, m0)  # the month the earlier date stands in
         months -= 1
     return Interval(sign * months, sign * days, sign * us)
 

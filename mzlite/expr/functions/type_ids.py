@@ -29,7 +29,7 @@ def bare(typ: ScalarType) -> ScalarType:
     element = None if typ.element is None else bare(typ.element)
     fields = None
     if typ.fields is not None:
-        fields = tuple((name, ColumnType(bare(column.scalar))) for name, column in typ.fields)
+        fields = tuple((name, ColumnType(bare(column.scalar), False)) for name, column in typ.fields)
     return ScalarType(typ.kind, element=element, fields=fields)
 
 
@@ -83,7 +83,7 @@ def _parse(text: str, at: int) -> tuple[ScalarType, int]:
             while text[end] != ">":
                 name, end = json.JSONDecoder().raw_decode(text, end)
                 column, end = _parse(text, end + 1)
-                fields.append((name, ColumnType(column)))
+                fields.append((name, ColumnType(column, False)))
                 end += text[end] == ","
             typ = ScalarType("record", fields=tuple(fields))
         else:
