@@ -26,6 +26,7 @@ from mzlite.expr.call import CallSite, RowErrors
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import Call, If, Literal, Ref, Scalar, Unmaterializable, support, walk
 from mzlite.expr.scalar import rewrite as rewrite_scalar
+from mzlite.expr.typing import can_error
 from mzlite.repr.column import I64, BoolArray, Column, concat, nulls, repeat
 from mzlite.repr.datum import column_from_literals, column_to_datums, decode_datum, encode_datum
 from mzlite.repr.errors import SqlError, decode_error
@@ -120,7 +121,7 @@ def _call(e: Call) -> Run:
         runs = [compile_scalar(a) for a in e.args]
         if e.func == "coalesce":
             return _coalesce(e, runs)
-        return _connective(runs, decisive=e.func == "or")
+        return _connective([(run, can_error(a)) for run, a in zip(runs, e.args)], decisive=e.func == "or")
     entry = FUNCTIONS[e.func]
     kernel = entry.kernel
     assert kernel is not None, f"{e.func} has no kernel"
@@ -144,23 +145,31 @@ def _truth(column: Column) -> tuple[BoolArray, BoolArray | None]:
     return column.values, column.valid
 
 
-def _connective(runs: list[Run], *, decisive: bool) -> Run:
-    """AND (decisive False) or OR (decisive True): a decisive operand settles a row whatever the others are."""
+def _connective(operands: list[tuple[Run, bool]], *, decisive: bool) -> Run:
+    """AND (decisive False) or OR (decisive True): a decisive operand settles a row whatever the others are.
+
+    operands: each with whether it can fail.
+    """
 
     def run(columns: Sequence[Column], n: int, errors: RowErrors) -> Column:
         own: RowErrors | None = None
         settled: BoolArray | None = None
         all_valid: BoolArray | None = None
-        for operand in runs:
-            each = RowErrors()
-            values, valid = _truth(operand(columns, n, each))
-            if each:
-                own = each if own is None else _graver(own, each)
+        for operand, fails in operands:
+            if fails:
+                each = RowErrors()
+                values, valid = _truth(operand(columns, n, each))
+                if each:
+                    own = each if own is None else _graver(own, each)
+            else:
+                values, valid = _truth(operand(columns, n, errors))
             settles = values if decisive else ~values
             if valid is not None:
                 settles = settles & valid
                 all_valid = valid if all_valid is None else all_valid & valid
             settled = settles if settled is None else settled | settles
+            if len(settled) == n and settled.all():
+                return FixedColumn(settled if decisive else ~settled)
         assert settled is not None
         if own:
             for row, error in own.first.items():

@@ -13,7 +13,7 @@ from mzlite.expr.functions.number_casts import cast, identity
 from mzlite.expr.functions.registry import FUNCTIONS, operator, register
 from mzlite.expr.functions.text_casts import from_text
 from mzlite.expr.kernels.adapt import apply_bad, checked, elementwise, merge_valid, per_value, spread_valid, values_of
-from mzlite.expr.kernels.calendar_math import add_interval_array, timestamp_out_of_range
+from mzlite.expr.kernels.calendar_math import add_interval, add_interval_array, timestamp_out_of_range
 from mzlite.repr.calendar import DAY_US, MAX_DATE
 from mzlite.repr.column import Column
 from mzlite.repr.errors import SqlError
@@ -107,6 +107,8 @@ def _shift(sign: int, *, swapped: bool = False, from_date: bool = False) -> Kern
         left, right = (args[1], args[0]) if swapped else args
         assert isinstance(right, IntervalColumn)
         us = values_of(left)
+        if len(us) == 1 and len(right) == 1 and left.valid is None and right.valid is None:
+            return _shift_one(int(us[0]) * (DAY_US if from_date else 1), sign, right, from_date, errors)
         if from_date:
             us = us.astype(np.int64) * DAY_US
         valid = merge_valid(args)
@@ -128,6 +130,18 @@ def _shift(sign: int, *, swapped: bool = False, from_date: bool = False) -> Kern
         return FixedColumn(out, valid, _TS)
 
     return kernel
+
+
+def _shift_one(us: int, sign: int, span: IntervalColumn, from_date: bool, errors: RowErrors) -> Column:
+    """The one-row case in plain integers: numpy's fixed costs would dominate."""
+    months, days, micros = span.values[0].item()
+    try:
+        if sign < 0 and months == -_I32:
+            raise interval_out_of_range(str(-_I32) if from_date else format_interval(Interval(-_I32, 0, 0)))
+        return FixedColumn(np.array([add_interval(us, sign * months, sign * days, sign * micros)], np.int64), None, _TS)
+    except SqlError as error:
+        errors.add(0, error)
+        return FixedColumn(np.zeros(1, np.int64), np.zeros(1, np.bool_), _TS)
 
 
 def _difference(site: CallSite, args: Args, n: int, errors: RowErrors) -> Column:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from mzlite.expr.call import Args, CallSite, Kernel, RowErrors
 from mzlite.expr.functions.registry import operator, register
-from mzlite.expr.kernels.adapt import merge_valid, per_value, spread_valid, width
+from mzlite.expr.kernels.adapt import merge_valid, per_value, spread_valid, values_of, width
 from mzlite.repr.column import Column
 from mzlite.repr.datum import ArrayDatum
 from mzlite.repr.errors import SqlError
@@ -147,18 +147,48 @@ register(
 # --- per value --------------------------------------------------------------------------------------------------------
 
 
-@value("substr", "text, int8 -> text", id="substr_2", display="substr", can_error=False)
-@value("substring", "text, int8 -> text", id="substring_2", display="substr", can_error=False)
+def _slice_kernel(slow: Kernel) -> Kernel:
+    """substr at a constant place, over many rows."""
+
+    def kernel(site: CallSite, args: Args, n: int, errors: RowErrors) -> Column:
+        column, bounds = args[0], args[1:]
+        if len(column) <= _FEW or any(len(b) != 1 or b.valid is not None for b in bounds):
+            return slow(site, args, n, errors)
+        assert isinstance(column, VarColumn)
+        start, *length = (int(values_of(b)[0]) for b in bounds)
+        if length and length[0] < 0:
+            return slow(site, args, n, errors)
+        stop = max(start - 1 + length[0], 0) if length else None
+        arrow = VarColumn(column.offsets, column.data).to_arrow(text=True)
+        out = VarColumn.from_arrow(pc.utf8_slice_codeunits(arrow, max(start - 1, 0), stop))
+        out.valid = column.valid
+        return out
+
+    return kernel
+
+
 def _substr(text: str, start: int) -> str:
     return text[max(start - 1, 0) :]
 
 
-@value("substr", "text, int8, int8 -> text", id="substr_3", display="substr")
-@value("substring", "text, int8, int8 -> text", id="substring_3", display="substr")
 def _substr_length(text: str, start: int, length: int) -> str:
     if length < 0:
         raise SqlError("22011", "negative substring length not allowed")
     return text[max(start - 1, 0) : max(start - 1 + length, 0)]
+
+
+for _name in ("substr", "substring"):
+    register(
+        _name,
+        "text, int8 -> text",
+        _slice_kernel(per_value(_substr)),
+        id=f"{_name}_2",
+        display="substr",
+        can_error=False,
+    )
+    register(
+        _name, "text, int8, int8 -> text", _slice_kernel(per_value(_substr_length)), id=f"{_name}_3", display="substr"
+    )
 
 
 @value("substr", "bytea, int8 -> bytea", can_error=False)
