@@ -35,7 +35,7 @@ from mzlite.repr.column import I64, U64, BoolArray, Column, concat, rows_equal
 from mzlite.repr.updates import Updates, concat_updates, consolidate
 from mzlite.repr.var import VarColumn
 
-SLICE_GROUPS = 8_192
+SLICE_GROUPS = 1_024
 NEVER = np.uint64(2**64 - 1)
 
 

@@ -17,6 +17,7 @@ from compute.trace.batch import HIGH_MASK, LOW_MASK, Batch, Description
 from compute.trace.sorting import Rows, cat_rows, is_constant, seal, shrink
 
 SLICE_ROWS = 32_768
+MARK_ROWS = 512
 
 
 def rows_of(batch: Batch) -> Rows:
@@ -40,7 +41,8 @@ class Merge:
         self.description = description
         self.at = [0] * len(self.runs)
         self.result: Batch | None = None
-        self.remaining = sum(map(len, self.runs))
+        self.total = self.remaining = sum(map(len, self.runs))
+        self.marks: _Marks | None = None
         self.layout: _Layout | None = None
         if not self.remaining:
             self.result = batch_of(rows_of(self.runs[0]), description)
@@ -86,28 +88,18 @@ class Merge:
         self.layout.append(merged)
 
     def _bound(self, rows: int) -> list[int]:
-        """Per run, where the next slice stops: before the least code that some run reaches after its share of rows."""
+        """Per run, where the next slice stops: before a code chosen so that the slice holds about `rows` rows."""
         if self.remaining <= rows:
             return [len(r) for r in self.runs]
-        live = sum(1 for r, at in zip(self.runs, self.at) if at < len(r))
-        share = max(1, rows // live)
-        bound: tuple[int, int] | None = None
-        for run, at in zip(self.runs, self.at):
-            if at + share < len(run):
-                reach = self._sort_key(run, at + share)
-                if bound is None or reach < bound:
-                    bound = reach
+        if self.marks is None:
+            self.marks = _Marks(self.runs)
+        bound = self.marks.at(self.total - self.remaining + rows)
         if bound is None:
             return [len(r) for r in self.runs]
         stops = [self._position(run, bound, "left") for run in self.runs]
         if stops == self.at:  # one row's history is longer than a slice: take it whole
             stops = [self._position(run, bound, "right") for run in self.runs]
         return stops
-
-    @staticmethod
-    def _sort_key(run: Batch, i: int) -> tuple[int, int]:
-        code = int(run.code[i])
-        return (code, 0) if run.order is None else (code & int(HIGH_MASK), int(run.order[i]))
 
     @staticmethod
     def _position(run: Batch, bound: tuple[int, int], side: str) -> int:
@@ -117,6 +109,32 @@ class Merge:
         start = int(run.code.searchsorted(code, "left"))
         stop = int(run.code.searchsorted(code | LOW_MASK, "right"))
         return start + int(run.order[start:stop].searchsorted(bound[1], side))  # type: ignore[call-overload]
+
+
+class _Marks:
+    """Every so many rows of each run, its sort key: together they tell how many rows lie before a key.
+
+    Runs may overlap or lie side by side (a join's output comes in key order), so no run's own rate of progress will do.
+    """
+
+    def __init__(self, runs: Sequence[Batch]) -> None:
+        step = MARK_ROWS
+        code = np.concatenate([r.code[step - 1 :: step] for r in runs])
+        orders = [r.order[step - 1 :: step] for r in runs if r.order is not None]
+        self.order = np.concatenate(orders) if orders else None
+        if self.order is None:
+            self.code = np.sort(code)
+        else:
+            code &= HIGH_MASK
+            by = np.lexsort((self.order, code))
+            self.code, self.order = code[by], self.order[by]
+
+    def at(self, rows: int) -> tuple[int, int] | None:
+        """A sort key with about `rows` rows before it; None beyond the last mark."""
+        i = max(rows // MARK_ROWS, 1)
+        if i >= len(self.code):
+            return None
+        return int(self.code[i]), 0 if self.order is None else int(self.order[i])
 
 
 class _Layout:

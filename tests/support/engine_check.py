@@ -25,6 +25,7 @@ TIMES = 6
 # Every size at which work is cut into slices, or batches are merged.
 SIZES = {
     "compute.trace.merge.SLICE_ROWS": 3,
+    "compute.trace.merge.MARK_ROWS": 1,
     "compute.trace.builder.SLICE_ROWS": 3,
     "compute.trace.builder._FEW_ROWS": 2,
     "compute.trace.spine.SLICE_ROWS": 3,
