@@ -29,6 +29,7 @@ from adapter.transform.predicate_pushdown import predicate_pushdown
 from adapter.transform.projection_pushdown import projection_pushdown
 from adapter.transform.reduce_elision import reduce_elision
 from adapter.transform.redundant_join import redundant_join
+from adapter.transform.semijoin_idempotence import semijoin_idempotence
 from adapter.transform.simplify_scalars import simplify_scalars
 from adapter.transform.threshold_elision import threshold_elision
 from adapter.transform.top_k_fusion import top_k_fusion
@@ -67,6 +68,7 @@ LOGICAL: tuple[Step, ...] = (
     Step(projection_pushdown, "columns nobody reads now that predicates have settled"),
     Step(reduce_elision, "groups of one row, once keys are known"),
     Step(distinct_fusion, "a distinct below another"),
+    Step(semijoin_idempotence, "restrictions to what a join will look up anyway"),
     Step(redundant_join, "joins that neither add columns nor drop rows"),
     Step(threshold_elision, "differences that cannot dip"),
     Step(top_k_fusion, "limits of limits"),

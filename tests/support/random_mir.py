@@ -87,7 +87,7 @@ class RandomMir:
         make = rng.choice(
             [self._filter, self._map, self._project, self._join, self._reduce, self._distinct, self._union, self._except,
              self._topk, self._let, self._left_join, self._null_safe_left_join, self._flat_map, self._window, self._count,
-             self._semijoin, self._lookup, self._recursive, self._limit_of_limit]
+             self._semijoin, self._lookup, self._recursive, self._limit_of_limit, self._lateral]
         )  # fmt: skip
         return make(depth)
 
@@ -300,3 +300,27 @@ class RandomMir:
         assert isinstance(inner, r.TopK)
         limit = Literal(encode_datum(INT8, self.rng.randint(0, 2)), INT8)
         return r.TopK(inner, inner.group_key, inner.order_by, limit, self.rng.choice([0, 0, 1]))
+
+    def _lateral(self, depth: int) -> r.Mir:
+        """A relation joined with something grouped over its own distinct keys: a decorrelated lateral subquery."""
+        outer, inner = self.relation(depth - 2), self.relation(depth - 2)
+        a, b = self._arity(outer), self._arity(inner)
+        if a == 0 or b == 0:
+            return outer
+        id = self._fresh()
+        get = r.Get(id, self.types.typ(outer))
+        column = self.rng.randrange(a)
+        keys = r.Reduce(get, (Ref(column),), ())
+        joined: r.Mir = r.Join((keys, inner), ((Ref(0), self.scalar_of(1, b)),))
+        if self.rng.random() < 0.3:
+            joined = r.Filter(joined, (self.predicate(1 + b, 1),))
+        order = tuple(ColumnOrder(c) for c in range(1 + b))
+        grouped: r.Mir = r.TopK(joined, (0,), order, Literal(encode_datum(INT8, 1), INT8))
+        if self.rng.random() < 0.5:
+            grouped = r.Reduce(joined, (Ref(0),), (Aggregate("max_int4", (Ref(b),), INT4),))
+        return r.Let(id, outer, r.Join((get, grouped), ((Ref(column), Ref(a)),)))
+
+    def scalar_of(self, base: int, arity: int) -> Scalar:
+        """A column among `arity` ones from `base` on, or something of it."""
+        column = Ref(base + self.rng.randrange(arity))
+        return column if self.rng.random() < 0.7 else Call("coalesce", (column, literal(1)), INT4)

@@ -61,6 +61,8 @@ def print_scalar(e: Scalar, column: Callable[[int], str] | None = None) -> str:
             return f"{func}()"
         case If(cond, then, els):
             return f"case when {print_scalar(cond, name)} then {print_scalar(then, name)} else {print_scalar(els, name)} end"
+        case Call("not", (Call("is_null", (inner,), _),), _):
+            return f"({print_scalar(inner, name)}) IS NOT NULL"
         case Call(func, args, _):
             entry = FUNCTIONS[func]
             shown = [print_scalar(a, name) for a in args]
