@@ -64,14 +64,13 @@ class ArrangementHold:
 
     def downgrade(self, time: Timestamp) -> None:
         if time > self.time and not self.released:
-            self.time = time
-            self.owner.update_since()
+            old, self.time = self.time, time
+            self.owner.move_hold(old, time)
 
     def release(self) -> None:
         if not self.released:
             self.released = True
-            self.owner.holds.discard(self)
-            self.owner.update_since()
+            self.owner.move_hold(self.time, None)
 
 
 class Arrangement:
@@ -87,7 +86,7 @@ class Arrangement:
         self.version = 0
         self.oks = Spine(since, self._changed)
         self.errs = Spine(since, self._changed)
-        self.holds: set[ArrangementHold] = set()
+        self.holds: dict[Timestamp, int] = {}  # time -> how many holds are there: hundreds may share few times
         self.since = since
 
     def _changed(self) -> None:
@@ -113,13 +112,20 @@ class Arrangement:
     def hold(self, time: Timestamp) -> ArrangementHold:
         """A new hold at max(time, since)."""
         held = ArrangementHold(self, max(time, self.since))
-        self.holds.add(held)
+        self.holds[held.time] = self.holds.get(held.time, 0) + 1
         return held
 
-    def update_since(self) -> None:
-        """After a hold moved: since follows the least of them. Without holds nobody reads: it stays."""
-        if self.holds:
-            since = min(h.time for h in self.holds)
+    def move_hold(self, old: Timestamp, new: Timestamp | None) -> None:
+        """A hold moved: since follows the least of them. Without holds nobody reads: it stays."""
+        holds = self.holds
+        if new is not None:
+            holds[new] = holds.get(new, 0) + 1
+        holds[old] -= 1
+        if holds[old]:
+            return
+        del holds[old]
+        if holds:
+            since = min(holds)
             if since > self.since:
                 self.since = since
                 self.oks.advance_since(since)
@@ -142,7 +148,7 @@ class Arrangement:
         return self.oks.row_count + self.errs.row_count
 
     def check(self) -> None:
-        assert all(self.since <= h.time for h in self.holds), (self.since, [h.time for h in self.holds])
+        assert all(self.since <= time for time in self.holds), (self.since, self.holds)
         self.oks.check()
         self.errs.check()
 
