@@ -36,61 +36,73 @@ from adapter.transform.top_k_fusion import top_k_fusion
 from adapter.transform.union_cancellation import union_cancellation
 from mzlite.expr import relation as r
 from mzlite.expr.typecheck import PlanError, check
+from mzlite.repr.errors import SqlError
 from mzlite.repr.ids import GlobalId
 
 CHECKS = os.environ.get("MZLITE_CHECKS", "") == "1"
 MAX_ROUNDS = 10
+MAX_DEPTH = 1000
 
 Rule = Callable[[r.Mir, Context], r.Mir]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rule and why it stands where it stands."""
+    """One rule and why it stands where it stands. only: node kinds of which the plan must hold one (empty: always)."""
 
     rule: Rule
     reason: str
+    only: tuple[type, ...] = ()
 
 
 LOGICAL: tuple[Step, ...] = (
-    Step(normalize_lets, "equal expressions become one before anything is decided about them"),
+    Step(
+        normalize_lets,
+        "equal expressions become one before anything is decided about them",
+        (r.Let, r.LetRec, r.Join, r.Union),
+    ),
     Step(fold_constants, "literals and empty inputs shrink everything above them"),
     Step(simplify_scalars, "fewer forms for the rules below to know"),
-    Step(flat_map_elimination, "table functions of literals are constants"),
+    Step(flat_map_elimination, "table functions of literals are constants", (r.FlatMap,)),
     Step(fusion, "one join per join tree, so that predicates find all inputs"),
-    Step(literal_lifting, "joins carry no constants, so classes get literal members"),
+    Step(literal_lifting, "joins carry no constants, so classes get literal members", (r.Join,)),
     Step(equivalence_propagation, "known and equal columns, before predicates move away from what knows them"),
     Step(predicate_pushdown, "filters and join keys to where they act"),
-    Step(non_null_requirements, "outer joins become inner while predicates stand right above them"),
+    Step(non_null_requirements, "outer joins become inner while predicates stand right above them", (r.Union,)),
     Step(fold_constants, "pushed predicates may meet constants"),
-    Step(union_cancellation, "what outer joins and subqueries subtract may be all they add"),
+    Step(union_cancellation, "what outer joins and subqueries subtract may be all they add", (r.Union,)),
     Step(fusion, "what pushdown left behind"),
     Step(projection_pushdown, "columns nobody reads now that predicates have settled"),
-    Step(reduce_elision, "groups of one row, once keys are known"),
-    Step(distinct_fusion, "a distinct below another"),
-    Step(semijoin_idempotence, "restrictions to what a join will look up anyway"),
-    Step(redundant_join, "joins that neither add columns nor drop rows"),
-    Step(threshold_elision, "differences that cannot dip"),
-    Step(top_k_fusion, "limits of limits"),
-    Step(elision, "nodes that keep everything"),
+    Step(reduce_elision, "groups of one row, once keys are known", (r.Reduce,)),
+    Step(distinct_fusion, "a distinct below another", (r.Reduce,)),
+    Step(semijoin_idempotence, "restrictions to what a join will look up anyway", (r.Join,)),
+    Step(redundant_join, "joins that neither add columns nor drop rows", (r.Join,)),
+    Step(threshold_elision, "differences that cannot dip", (r.Threshold,)),
+    Step(top_k_fusion, "limits of limits", (r.TopK,)),
+    Step(elision, "nodes that keep everything", (r.TopK, r.ArrangeBy)),
     Step(fusion, "projections that pushdown and elision inserted"),
 )
 
 PHYSICAL: tuple[Step, ...] = (
     Step(literal_constraints, "point lookups before joins are planned: they are the best inputs"),
-    Step(normalize_lets, "last sharing before joins commit to arrangements"),
-    Step(join_implementation, "orders and arrangements"),
+    Step(normalize_lets, "last sharing before joins commit to arrangements", (r.Let, r.LetRec, r.Join, r.Union)),
+    Step(join_implementation, "orders and arrangements", (r.Join,)),
     Step(fusion, "leftover projections"),
     Step(canonicalize_mfp, "last: the one shape that lowering and EXPLAIN see"),
 )
 
 
 def run(e: r.Mir, steps: tuple[Step, ...], context: Context) -> r.Mir:
+    kinds = {type(node) for node in r.walk(e)}
     for step in steps:
+        if step.only and kinds.isdisjoint(step.only):
+            continue
         before = e
         e = step.rule(e, context)
-        if CHECKS and e is not before:
-            _check(before, e, step)
+        if e is not before:
+            kinds = {type(node) for node in r.walk(e)}
+            if CHECKS:
+                _check(before, e, step)
     return e
 
 
@@ -113,7 +125,18 @@ def fixpoint(e: r.Mir, steps: tuple[Step, ...], context: Context) -> r.Mir:
     return e
 
 
+def _bounded(e: r.Mir) -> None:
+    """Rules recurse: a plan beyond the bound is the user's mistake, not a crash. errors: SqlError 54001."""
+    level, depth = [e], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise SqlError("54001", "query is nested too deeply to be planned")
+        level = [k for node in level for k in r.children(node)]
+
+
 def optimize_local(e: r.Mir) -> r.Mir:
+    _bounded(e)
     return fixpoint(e, LOGICAL, Context())
 
 
@@ -121,5 +144,6 @@ def optimize_dataflow(
     e: r.Mir, indexes: Mapping[GlobalId, tuple[IndexInfo, ...]], *, single_time: bool = False
 ) -> r.Mir:
     """single_time: for a read at one time, not a maintained object."""
+    _bounded(e)
     e = fixpoint(e, LOGICAL, Context())
     return run(e, PHYSICAL, Context(indexes, single_time=single_time))

@@ -192,19 +192,21 @@ Mir = (
 )
 
 
+_ONE_INPUT = frozenset((Project, Map, FlatMap, Filter, Reduce, TopK, Window, Negate, Threshold, ArrangeBy))
+
+
 def children(e: Mir) -> tuple[Mir, ...]:
-    """Inputs in order: Let (value, body); LetRec (*values, body)."""
-    match e:
-        case Constant() | Get():
-            return ()
-        case Let(_, value, body):
-            return (value, body)
-        case LetRec():
-            return (*e.values, e.body)
-        case Join() | Union():
-            return e.inputs
-        case _:
-            return (e.input,)
+    """Inputs in order: Let (value, body); LetRec (*values, body). Called for every node of every walk: kept quick."""
+    kind = type(e)
+    if kind in _ONE_INPUT:
+        return (e.input,)  # type: ignore[union-attr]
+    if kind is Join or kind is Union:
+        return e.inputs  # type: ignore[union-attr]
+    if kind is Let:
+        return (e.value, e.body)  # type: ignore[union-attr]
+    if kind is LetRec:
+        return (*e.values, e.body)  # type: ignore[union-attr]
+    return ()
 
 
 def with_children(e: Mir, kids: tuple[Mir, ...]) -> Mir:

@@ -97,6 +97,8 @@ def rewrite(e: Scalar, f: Callable[[Scalar], Scalar]) -> Scalar:
 
 def support(e: Scalar) -> frozenset[int]:
     """The columns that e reads."""
+    if type(e) is Ref:
+        return frozenset((e.column,))
     return frozenset(n.column for n in walk(e) if isinstance(n, Ref))
 
 
