@@ -304,5 +304,13 @@ def _width_bucket(operand: float, low: float, high: float, count: int) -> int:
         raise SqlError("2201G", "count must be greater than zero")
     if low == high:
         raise SqlError("2201G", "lower bound cannot equal upper bound")
-    share = (operand - low) / (high - low)
-    return max(0, min(math.floor(share * count) + 1, count + 1))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise SqlError("2201G", "lower and upper bounds must be finite")
+    if math.isnan(operand):
+        raise SqlError("2201G", "operand, lower bound, and upper bound cannot be NaN")
+    if math.isinf(operand):
+        return count + 1 if (operand > 0) == (high > low) else 0
+    share = operand / (high - low) - low / (high - low)
+    if not 0 <= share < 1:
+        return count + 1 if share >= 1 else 0
+    return min(math.floor(share * count) + 1, count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import unicodedata
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -389,10 +390,11 @@ def _constant_time_eq(a: Any, b: Any) -> bool:
 
 
 def _codec(name: str) -> str:
-    import codecs
-
+    """Python's name of a text encoding."""
+    known = name.lower().replace("_", "-")
     try:
-        return codecs.lookup(name.lower().replace("_", "-")).name
+        b"".decode(known)
+        return codecs.lookup(known).name
     except LookupError:
         raise SqlError("22023", f"invalid encoding name '{name}'") from None
 

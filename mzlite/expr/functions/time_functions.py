@@ -15,7 +15,16 @@ from mzlite.expr.functions.text import value
 from mzlite.expr.kernels import time_units as u
 from mzlite.expr.kernels.adapt import merge_valid, per_value, spread_valid, values_of, width
 from mzlite.expr.kernels.calendar_math import check_timestamp, timestamp_out_of_range
-from mzlite.repr.calendar import DAY_US, MAX_TIMESTAMP, MIN_TIMESTAMP, civil_from_days, days_from_civil, days_in_month
+from mzlite.repr.calendar import (
+    DAY_US,
+    MAX_DATE,
+    MAX_TIMESTAMP,
+    MIN_DATE,
+    MIN_TIMESTAMP,
+    civil_from_days,
+    days_from_civil,
+    days_in_month,
+)
 from mzlite.repr.column import Column, concat
 from mzlite.repr.errors import SqlError
 from mzlite.repr.fixed import FixedColumn
@@ -296,15 +305,20 @@ def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, sec
 def _make_interval(
     years: int, months: int, weeks: int, days: int, hours: int, minutes: int, seconds: float
 ) -> Interval:
+    if seconds != seconds or abs(seconds) > 1e13:
+        raise SqlError("22008", "interval out of range")
     us = (hours * 60 + minutes) * 60_000_000 + round(seconds * 1_000_000)
     return checked_interval(years * 12 + months, weeks * 7 + days, us, lambda: "make_interval")
 
 
 @value("make_date", "int4, int4, int4 -> date")
 def _make_date(year: int, month: int, day: int) -> int:
-    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
+    if year == 0 or abs(year) > 300_000 or not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
         raise SqlError("22008", f"date field value out of range: {year}-{month:02d}-{day:02d}")
-    return days_from_civil(year if year > 0 else year + 1, month, day)
+    days = days_from_civil(year if year > 0 else year + 1, month, day)
+    if not MIN_DATE <= days <= MAX_DATE:
+        raise SqlError("22008", f"date out of range: {year}-{month:02d}-{day:02d}")
+    return days
 
 
 # --- time zones -------------------------------------------------------------------------------------------------------

@@ -191,13 +191,14 @@ def _map_distinct(
         values = _raw_values(typ, arg)
         columns.append(values if len(values) == rows else values * rows)
     results: list[Any] = []
+    # 0.0 and -0.0 are one key but print differently.
+    remember = not any(typ.kind in ("float4", "float8") for typ in site.params)
     memo: dict[Any, Any] = {}
     failed: dict[Any, bytes] = {}
     for row, raw in enumerate(zip(*columns) if columns else [()] * rows):
         if strict and None in raw:
             results.append(None)
             continue
-        # 1 == 1.0 == True in Python, but an argument position has one type; -0.0 == 0.0 is harmless.
         if raw in memo:
             results.append(memo[raw])
             if raw in failed:
@@ -206,10 +207,13 @@ def _map_distinct(
         try:
             value = call(raw)
         except SqlError as error:
-            failed[raw] = encode_error(error)
-            errors.add_encoded(row, failed[raw])
+            encoded = encode_error(error)
+            errors.add_encoded(row, encoded)
             value = None
-        memo[raw] = value
+            if remember:
+                failed[raw] = encoded
+        if remember:
+            memo[raw] = value
         results.append(value)
     return results
 
