@@ -96,8 +96,15 @@ MAKERS: dict[str, Make] = {
     "timestamp": lambda rng: rng.choice(_US),
     "timestamptz": lambda rng: rng.choice(_US),
     "interval": lambda rng: rng.choice(
-        [Interval(0, 0, 0), Interval(1, 0, 0), Interval(0, 1, 5), Interval(-13, 2, -7), Interval(0, 0, 3_600_000_000)]
-        + [Interval(2**31 - 1, -(2**31), 2**63 - 1), Interval(-(2**31), 0, 0)]
+        [
+            Interval(0, 0, 0),
+            Interval(1, 0, 0),
+            Interval(0, 1, 5),
+            Interval(-13, 2, -7),
+            Interval(0, 0, 3_600_000_000),
+            Interval(2**31 - 1, -(2**31), 2**63 - 1),
+            Interval(-(2**31), 0, 0),
+        ]
     ),
     **{
         kind: (lambda rng: rng.choice(_WORDS))
