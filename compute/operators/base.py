@@ -79,7 +79,7 @@ class Operator(abc.ABC):
         """All input of this round (or iteration) is there: do the work, yielding between slices."""
         return None
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  (most operators hold nothing outside of themselves)
         """The dataflow is dropped: release what is held outside of it."""
 
 

@@ -28,7 +28,9 @@ class Exchange(Operator):
 
     always = True
 
-    def __init__(self, graph: Graph, layout: KeyLayout, channels: Channels, number: int, worker: int, workers: int) -> None:
+    def __init__(
+        self, graph: Graph, layout: KeyLayout, channels: Channels, number: int, worker: int, workers: int
+    ) -> None:
         super().__init__(graph)
         self.oks = Port(graph)
         self.layout = layout
@@ -79,7 +81,9 @@ def block(graph: Graph) -> None:
     graph.blocked = True
 
 
-def agree_least(graph: Graph, channels: Channels, number: int, worker: int, workers: int, mine: int) -> Iterator[int | None]:
+def agree_least(
+    graph: Graph, channels: Channels, number: int, worker: int, workers: int, mine: int
+) -> Iterator[int | None]:
     """All workers learn the least of their values. Yields None while waiting, then the value."""
     payload = mine.to_bytes(8, "little")
     for other in range(workers):

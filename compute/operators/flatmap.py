@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.mfp_eval import MfpPlan
 from mzlite.expr.scalar import Scalar, TableFunc
 from mzlite.expr.table_functions import call_table_function
+from mzlite.repr.column import I64, Column
+from mzlite.repr.fixed import FixedColumn
 from mzlite.repr.updates import Updates
 
 ROWS_A_CALL = 256
@@ -43,13 +46,29 @@ class FlatMap(Operator):
                 yield from self._expand(piece)
 
     def _expand(self, updates: Updates) -> Iterator[None]:
+        """One call's rows of input."""
         kept, columns, errors = self.args.apply(updates.columns, len(updates))
         if errors is not None:
             self.errs.emit(error_updates(updates, *errors))
         rows = updates if len(kept) == len(updates) else updates.take(kept)
         if not len(rows):
             return
-        owner, made, failed = call_table_function(self.func, columns[self.arity :], len(rows))
+        args = columns[self.arity :]
+        if self.func.func in _SERIES:
+            lengths = series_lengths(args)
+            for start, stop in bounded_groups(lengths):
+                some = rows.slice(start, stop)
+                cut = [c.slice(start, stop) for c in args]
+                parts = series_parts(cut, int(lengths[start])) if stop == start + 1 else iter([cut])
+                for part in parts:
+                    self._call(some, part)
+                    yield
+            return
+        self._call(rows, args)
+        yield
+
+    def _call(self, rows: Updates, args: Sequence[Column]) -> None:
+        owner, made, failed = call_table_function(self.func, args, len(rows))
         if failed is not None:
             self.errs.emit(error_updates(rows, *failed))
             bad = np.isin(owner, failed[0])
@@ -64,4 +83,54 @@ class FlatMap(Operator):
                 for i in self.step.needed
             ]
             self.step.run(source, rows.time[part], rows.diff[part], self.oks, self.errs)
-            yield
+
+
+# Integer series may be as long as they like: they are made a chunk at a time.
+_SERIES = {"generate_series_int4", "generate_series_int8", "generate_series_int4_step", "generate_series_int8_step"}
+
+
+def series_lengths(args: Sequence[Column]) -> I64:
+    """About how many values each row's series has; 0 where it is empty, NULL or invalid."""
+    start, stop, step = _series_args(args)
+    ahead = np.where(step > 0, stop >= start, start >= stop) & (step != 0)
+    for c in args:
+        if c.valid is not None:
+            ahead &= c.valid
+    # In floating point: a span may exceed int64.
+    lengths = np.where(ahead, (stop.astype(np.float64) - start) / np.where(step == 0, 1, step), 0.0)
+    return np.minimum(lengths, 2.0**62).astype(np.int64)
+
+
+def bounded_groups(lengths: I64) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that make about CHUNK_ROWS values together, or one row that alone makes more."""
+    slot = np.cumsum(lengths.astype(np.float64)) // CHUNK_ROWS
+    cuts = np.flatnonzero(slot[1:] != slot[:-1]) + 1
+    edges = [0, *cuts.tolist(), len(lengths)]
+    yield from itertools.pairwise(edges)
+
+
+def _series_args(args: Sequence[Column]) -> tuple[I64, I64, I64]:
+    values: list[I64] = []
+    for c in args:
+        assert isinstance(c, FixedColumn), c
+        values.append(c.values.astype(np.int64))
+    if len(values) == 2:
+        values.append(np.ones(len(values[0]), np.int64))
+    return values[0], values[1], values[2]
+
+
+def series_parts(args: Sequence[Column], length: int) -> Iterator[list[Column]]:
+    """The arguments of one row's series, cut into series of at most CHUNK_ROWS values."""
+    if length <= CHUNK_ROWS:
+        yield list(args)
+        return
+    start, stop, step = (int(a[0]) for a in _series_args(args))
+    first = args[0]
+    assert isinstance(first, FixedColumn), first
+    at = start
+    while (at <= stop) if step > 0 else (at >= stop):
+        last = at + (CHUNK_ROWS - 1) * step
+        last = min(last, stop) if step > 0 else max(last, stop)
+        bounds = [first.with_values(np.array([v], first.values.dtype), None) for v in (at, last)]
+        yield [*bounds, *args[2:]]
+        at = last + step

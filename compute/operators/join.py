@@ -35,9 +35,7 @@ class Closure:
 
     def __init__(self, mfp: MapFilterProject, stream_arity: int) -> None:
         self.step = RowStep(mfp)
-        self.sources = tuple(
-            (0, i) if i < stream_arity else (1, i - stream_arity) for i in self.step.needed
-        )
+        self.sources = tuple((0, i) if i < stream_arity else (1, i - stream_arity) for i in self.step.needed)
 
     def run(
         self,

@@ -168,9 +168,7 @@ class Loop:
             yield
             following = min(graph.waiting, default=_NONE)
             if self.channels is not None:
-                for least in agree_least(
-                    graph, self.channels, self.number, self.worker, self.workers, following
-                ):
+                for least in agree_least(graph, self.channels, self.number, self.worker, self.workers, following):
                     if least is None:
                         yield
                     else:

@@ -77,9 +77,9 @@ class NestedLetRec(Operator):
         yield from loop.run(inputs)
         results = [leave.take() for leave in loop.leaves]
         errors = [e for e in [loop.errors.take()] if e is not None]
-        if self.plan.limit is not None and not self.plan.return_at_limit:
-            if OverLimit(len(self.plan.ids)).update(loop.feedbacks):
-                errors.append(limit_error(self.plan.limit))
+        limit = None if self.plan.return_at_limit else self.plan.limit
+        if limit is not None and OverLimit(len(self.plan.ids)).update(loop.feedbacks):
+            errors.append(limit_error(limit))
         results.append(concat_updates(errors) if errors else None)
         for slot, (result, port) in enumerate(zip(results, (*self.outputs, self.errs))):
             parts = [result] if result is not None else []

@@ -213,9 +213,7 @@ class OrderedTrace:
             keep &= ~truncated[probe] | (order < horizon[probe])
         keep &= rows_equal(tuple(columns[i] for i in self.key), tuple(c.take(at) for c in points.keys), len(at))
         kept = np.flatnonzero(keep)
-        merged = consolidate(
-            Updates(tuple(c.take(kept) for c in columns), probe[kept].astype(np.uint64), diff[kept])
-        )
+        merged = consolidate(Updates(tuple(c.take(kept) for c in columns), probe[kept].astype(np.uint64), diff[kept]))
         present = np.flatnonzero(merged.diff > 0)
         columns = tuple(c.take(present) for c in merged.columns)
         probe = merged.time[present].astype(np.int64)

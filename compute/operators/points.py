@@ -264,9 +264,7 @@ def without_unchanged(fresh: Outcome, stale: Outcome, count: int) -> tuple[Outco
     """Drop points whose one row is the same before and after."""
     if not len(fresh.point) or not len(stale.point):
         return fresh, stale
-    if len(fresh.point) == len(stale.point) and (
-        len(fresh.point) == count or np.array_equal(fresh.point, stale.point)
-    ):
+    if len(fresh.point) == len(stale.point) and (len(fresh.point) == count or np.array_equal(fresh.point, stale.point)):
         left = right = np.arange(len(fresh.point))
         same = rows_equal(fresh.columns, stale.columns, len(left))
     else:

@@ -124,8 +124,7 @@ class Collected:
         self.distinct = aggregate.distinct
         self.order_columns = tuple(order)
         self.order_by = tuple(
-            ColumnOrder(i, o.desc, o.nulls_last)
-            for i, o in ((order[o.column], o) for o in aggregate.order_by)
+            ColumnOrder(i, o.desc, o.nulls_last) for i, o in ((order[o.column], o) for o in aggregate.order_by)
         )
 
 
@@ -164,7 +163,9 @@ class Reduce(GroupOperator):
         self.extremes.append(extreme)
         self.slots.append(extreme)
 
-    def add_collected(self, aggregate: Aggregate, args: Sequence[int], filter: int | None, order: Sequence[int]) -> None:
+    def add_collected(
+        self, aggregate: Aggregate, args: Sequence[int], filter: int | None, order: Sequence[int]
+    ) -> None:
         collected = Collected(aggregate, args, filter, order)
         self.collected.append(collected)
         self.slots.append(collected)
@@ -222,9 +223,11 @@ class Reduce(GroupOperator):
         rows = state if state.ndim == 1 else state[:, 0]
         errors = RowErrors()
         m = len(points)
-        gathered = group_rows(
-            self.rows.new if new else self.rows.old, self.rows.key, points, range(self.width)
-        ) if self.rows is not None else None
+        gathered = (
+            group_rows(self.rows.new if new else self.rows.old, self.rows.key, points, range(self.width))
+            if self.rows is not None
+            else None
+        )
         aggregates: list[Column] = []
         for slot in self.slots:
             if slot is None:

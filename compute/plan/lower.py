@@ -206,4 +206,3 @@ def reduce_kind(aggregates: tuple[Aggregate, ...]) -> str:
     if not kinds:
         return "distinct"
     return kinds.pop() if len(kinds) == 1 else "mixed"
-

@@ -120,5 +120,3 @@ def _conjuncts(e: Scalar) -> tuple[Scalar, ...]:
     if isinstance(e, Call) and e.func == "and":
         return tuple(part for a in e.args for part in _conjuncts(a))
     return (e,)
-
-

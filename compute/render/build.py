@@ -1,7 +1,7 @@
 """Builder: LIR to operators. One method a node; operators are added in topological order.
 
-    Collection   what a node yields: a port of rows, the ports of its errors, and arrangements by key
-    environment  collections by id: imports, objects built so far, Let and LetRec bindings
+Collection   what a node yields: a port of rows, the ports of its errors, and arrangements by key
+environment  collections by id: imports, objects built so far, Let and LetRec bindings
 """
 
 from __future__ import annotations
@@ -163,9 +163,7 @@ class Builder:
         if channels is None or self.context.workers == 1:
             return port
         self.channels[0] += 1
-        operator = Exchange(
-            self.graph, layout, channels, self.channels[0], self.context.worker, self.context.workers
-        )
+        operator = Exchange(self.graph, layout, channels, self.channels[0], self.context.worker, self.context.workers)
         port.connect(operator)
         return operator.oks
 
@@ -207,9 +205,7 @@ class Builder:
         self._above.pop()
         operator = type(plan).__name__.removeprefix("Lir")
         end = len(self.graph.operators)
-        self.lir_mapping.append(
-            LirRange(self._object, plan.lir_id, operator, parent, len(self._above), start, end)
-        )
+        self.lir_mapping.append(LirRange(self._object, plan.lir_id, operator, parent, len(self._above), start, end))
         return made
 
     def _render(self, plan: Lir) -> Collection:

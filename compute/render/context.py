@@ -30,9 +30,7 @@ def _no_trace(id: GlobalId, desc: IndexImport) -> TraceSource:
     raise AssertionError(f"no trace source for {id}")
 
 
-def _no_subscribe(
-    id: GlobalId, lower: Timestamp, upper: Frontier, updates: bytes | None, error: bytes | None
-) -> None:
+def _no_subscribe(id: GlobalId, lower: Timestamp, upper: Frontier, updates: bytes | None, error: bytes | None) -> None:
     raise AssertionError(f"no subscriber for {id}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,7 +21,7 @@ from mzlite.repr.updates import Updates, concat_updates, consolidate
 from mzlite.repr.var import VarColumn
 
 
-class Export(abc.ABC):
+class Export:
     """frontier: everything before it has been handed out."""
 
     def __init__(self, id: GlobalId, as_of: Timestamp) -> None:
@@ -115,9 +114,7 @@ class _Buffer(Operator):
 
     def take(self) -> tuple[Updates | None, Updates | None]:
         """(oks, errs) of the round; None where nothing changed."""
-        oks, errs = (
-            None if b is None or not len(b) else Updates(b.columns, b.time, b.diff) for b in self.built
-        )
+        oks, errs = (None if b is None or not len(b) else Updates(b.columns, b.time, b.diff) for b in self.built)
         self.built = [None, None]
         return oks, errs
 
@@ -125,9 +122,7 @@ class _Buffer(Operator):
 class SubscribeExport(Export):
     """Sends each round's changes in time order; the first error ends it."""
 
-    def __init__(
-        self, id: GlobalId, as_of: Timestamp, graph: Graph, sink: SinkExport, context: RenderContext
-    ) -> None:
+    def __init__(self, id: GlobalId, as_of: Timestamp, graph: Graph, sink: SinkExport, context: RenderContext) -> None:
         super().__init__(id, as_of)
         assert isinstance(sink.connection, SubscribeSink)
         self.buffer = _Buffer(graph, sink.desc.typ.arity)
@@ -182,9 +177,7 @@ class MaterializedViewExport(Export):
     With a refresh schedule, changes wait for the next refresh time and are written at it.
     """
 
-    def __init__(
-        self, id: GlobalId, as_of: Timestamp, graph: Graph, sink: SinkExport, context: RenderContext
-    ) -> None:
+    def __init__(self, id: GlobalId, as_of: Timestamp, graph: Graph, sink: SinkExport, context: RenderContext) -> None:
         super().__init__(id, as_of)
         assert isinstance(sink.connection, MaterializedViewSink)
         self.buffer = _Buffer(graph, sink.desc.typ.arity)
@@ -221,7 +214,9 @@ class MaterializedViewExport(Export):
         self.complete = upper
         self.context.append(self.id, self.shard, at if at is not None else lower, upper, ready, ready_errs)
 
-    def _rounded(self, time: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    def _rounded(
+        self, time: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    ) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         """Each time brought up to the refresh that first shows it; never shown: the greatest time."""
         out = np.array([self._refresh_at_or_after(t) for t in time.tolist()], np.uint64)
         return out
@@ -270,8 +265,6 @@ def null_violation(oks: Updates | None, non_null: tuple[int, ...], names: tuple[
         if valid is not None and bool((~valid & (oks.diff > 0)).any()):
             return SqlError("23502", f'null value in column "{names[i]}" violates not-null constraint')
     return None
-
-
 
 
 __all__ = [

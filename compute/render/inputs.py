@@ -182,9 +182,7 @@ class TraceInput(Operator):
             else:
                 parts.append(batch)
                 continue
-            parts.append(
-                Batch(batch.code, batch.columns, time, batch.diff, batch.description, batch.order, bounds)
-            )
+            parts.append(Batch(batch.code, batch.columns, time, batch.diff, batch.description, batch.order, bounds))
         return parts
 
     @staticmethod

@@ -121,7 +121,15 @@ class Batch:
         d = self.description
         width = self.diff.shape[1] if self.diff.ndim == 2 else 0
         header_bytes = _encoder.encode(
-            (n, headers, forms, width, self.order is not None, (d.lower, d.upper, d.since), (self.time_min, self.time_max))
+            (
+                n,
+                headers,
+                forms,
+                width,
+                self.order is not None,
+                (d.lower, d.upper, d.since),
+                (self.time_min, self.time_max),
+            )
         )
         return header_bytes, arrays
 

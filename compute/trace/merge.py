@@ -72,9 +72,7 @@ class Merge:
             time = merged.time
             if is_constant(time):
                 if int(time[0]) < self.since:
-                    merged = merged._replace(
-                        time=np.broadcast_to(np.array(self.since, np.uint64), (len(time),))
-                    )
+                    merged = merged._replace(time=np.broadcast_to(np.array(self.since, np.uint64), (len(time),)))
             else:
                 merged = merged._replace(time=np.maximum(time, np.uint64(self.since)))
         if len(pieces) > 1 or self.since:

@@ -58,9 +58,7 @@ class View:
                     match = Match(batch, match.probe[keep], match.row[keep])
                 yield match
 
-    def find(
-        self, key: Sequence[int], codes: U64, probes: Sequence[Column], wanted: Sequence[int]
-    ) -> Found | None:
+    def find(self, key: Sequence[int], codes: U64, probes: Sequence[Column], wanted: Sequence[int]) -> Found | None:
         """All matches gathered (unordered); None when there are none."""
         return gather(list(self.lookup(key, codes, probes)), wanted)
 
