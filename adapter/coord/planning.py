@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from adapter.catalog.view import StateView
 from adapter.coord.describe import plan_desc
 from adapter.coord.transaction import Ddl
+from adapter.sequencer.values import literal
 from adapter.sql import plans as p
 from adapter.sql import statements as st
 from adapter.sql.parse import parse_statements
@@ -116,6 +117,16 @@ class Planning:
             if len(self._planned) > PLAN_CACHE_SIZE:
                 self._planned.popitem(last=False)
         return prepared
+
+    async def with_values(self, session: Session, prepared: Prepared, params: Sequence[Any]) -> p.Plan:
+        """The plan of a statement that cannot be planned without its parameters' values (LIMIT $1)."""
+        assert prepared.statement is not None
+        values = [literal(typ, datum) for typ, datum in zip(prepared.param_types, params)]
+        return plan_statement(prepared.statement, self.view(session), session, prepared.param_types, values).plan
+
+    def display(self, statement: Statement) -> str:
+        """A statement's text for messages, spaces squeezed."""
+        return " ".join(statement.text.split())
 
     async def refresh(self, session: Session, prepared: Prepared) -> Prepared:
         """prepared itself, or planned anew when the catalog or the settings moved. 0A000 if its columns changed."""

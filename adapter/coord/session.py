@@ -15,6 +15,7 @@ extended protocol the front end skips to Sync, then calls `sync()`.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,9 @@ from mzlite.repr.types import RelationDesc, ScalarType
 if TYPE_CHECKING:
     from adapter.coord.coordinator import Coordinator
     from adapter.sequencer.cursors import Cursor
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -125,6 +129,8 @@ class Session:
                 error.position += statement.start
             self.note_error()
             raise
+        except Exception as error:
+            raise self._internal(statement, error) from error
 
     async def end_implicit(self) -> None:
         """End of the string, also after an error: commits the implicit transaction if it stands (may raise SqlError)."""
@@ -150,6 +156,8 @@ class Session:
         except SqlError:
             self.note_error()
             raise
+        except Exception as error:
+            raise self._internal(found[0], error) from error
 
     def describe_statement(self, name: str) -> tuple[Sequence[ScalarType], RelationDesc | None]:
         """Parameter types, and the row description (None: no rows). SqlError 26000 for an unknown name."""
@@ -189,6 +197,8 @@ class Session:
         except SqlError:
             self.note_error()
             raise
+        except Exception as error:
+            raise self._internal(prepared.statement, error) from error
 
     def close_statement(self, name: str) -> None:
         """No error when there is none."""
@@ -273,6 +283,12 @@ class Session:
                 ops.release()
         elif txn.status is Status.IMPLICIT:
             self.rollback()
+
+    def _internal(self, statement: Statement, error: Exception) -> SqlError:
+        """A bug met by a statement: logged whole, and told to the client as an error of that statement alone."""
+        log.error("internal error in: %s", statement.text, exc_info=error)
+        self.note_error()
+        return SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
 
     def _check_failed(self, statement: Statement) -> None:
         if self.txn.status is Status.FAILED and not isinstance(statement, st.Commit | st.Rollback):
