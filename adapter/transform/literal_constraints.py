@@ -4,8 +4,8 @@
       Get u1              ->         Project (columns of u1)
                                        Join type=indexed_filter   Get u1, Constant (5)
 
-Every key expression of the index must be pinned to literals, by `=` or by alternatives (IN lists); the lookup rows are
-their product. Among usable indexes the one with the longest key wins.
+Every key expression of the index must be pinned to literals, by `=` or by alternatives (IN lists, also of rows); the
+lookup rows are their product. Among usable indexes the one with the longest key wins.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import product
 from adapter.transform.context import Context, IndexInfo
 from adapter.transform.equality import literal_alternatives
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Literal, Ref, Scalar
+from mzlite.expr.scalar import Call, Literal, Ref, Scalar
 from mzlite.expr.typing import scalar_type
 from mzlite.repr.ids import GlobalId
 from mzlite.repr.types import RelationType
@@ -35,13 +35,20 @@ def literal_constraints(e: r.Mir, context: Context) -> r.Mir:
 
 
 def _lookup(get: r.Get, id: GlobalId, predicates: tuple[Scalar, ...], context: Context) -> r.Mir | None:
-    pinned: dict[Scalar, tuple[tuple[Literal, ...], Scalar]] = {}
+    pinned: dict[Scalar, tuple[tuple[Literal, ...], Scalar | None]] = {}
+
+    def pin(subject: Scalar, literals: tuple[Literal, ...], stated_by: Scalar | None) -> None:
+        if subject not in pinned or len(literals) < len(pinned[subject][0]):
+            pinned[subject] = (literals, stated_by)
+
     for p in predicates:
         found = literal_alternatives(p)
         if found is not None:
-            subject, literals = found
-            if subject not in pinned or len(literals) < len(pinned[subject][0]):
-                pinned[subject] = (literals, p)
+            pin(*found, p)
+            continue
+        # The predicate says more than that, so it stays.
+        for subject, literals in _implied(p).items():
+            pin(subject, literals, None)
     usable = [i for i in context.indexes.get(id, ()) if i.key and all(k in pinned for k in i.key)]
     if not usable:
         return None
@@ -65,6 +72,21 @@ def _lookup(get: r.Get, id: GlobalId, predicates: tuple[Scalar, ...], context: C
     out: r.Mir = r.Project(join, tuple(range(n)))
     rest = tuple(p for p in predicates if p not in used)
     return r.Filter(out, rest) if rest else out
+
+
+def _implied(p: Scalar) -> dict[Scalar, tuple[Literal, ...]]:
+    """What every alternative of `(a = 1 AND b = 2) OR (a = 3 AND b = 4)` pins: a to 1 or 3, b to 2 or 4."""
+    if not isinstance(p, Call) or p.func != "or":
+        return {}
+    found: dict[Scalar, tuple[Literal, ...]] | None = None
+    for option in p.args:
+        here: dict[Scalar, tuple[Literal, ...]] = {}
+        for conjunct in option.args if isinstance(option, Call) and option.func == "and" else (option,):
+            one = literal_alternatives(conjunct)
+            if one is not None:
+                here.setdefault(*one)
+        found = here if found is None else {s: found[s] + here[s] for s in found if s in here}
+    return {s: tuple(dict.fromkeys(literals)) for s, literals in (found or {}).items()}
 
 
 def _bounded_product(options: list[tuple[Literal, ...]]) -> list[tuple[Literal, ...]]:

@@ -55,6 +55,8 @@ class _Walk:
                 if not kept:
                     return r.Constant((), self.context.types.typ(e))
                 new = tuple(self.run(i, required) for i in kept)
+                if len(new) == 1:
+                    return new[0]
                 return _rebuilt(e, new) if len(kept) == len(inputs) else r.Union(new)
             case _:
                 needs = self._needs(e, required)

@@ -391,6 +391,9 @@ def _resolve(
     entries = registry.by_name(name)
     if not entries and name in registry:
         entries = [registry[name]]
+    if not entries:
+        # Casts have no SQL name; plans show them by their display name.
+        entries = [e for e in registry.values() if getattr(e, "display", None) == name]
     for guess in (next((k for k in known if k is not None), t.INT8), *_INTS):
         types = [k or guess for k in known]
         for entry in entries:
