@@ -37,6 +37,9 @@ from mzlite.expr.call import Args, CallSite, RowErrors
 from mzlite.expr.functions.registry import Nullability, Registry, Signature, bind, default_id, parse_signature
 from mzlite.expr.kernels import collect as c
 from mzlite.expr.kernels import lanes as k
+from mzlite.expr.kernels import lanes_float as f
+from mzlite.expr.kernels import lanes_numeric as m
+from mzlite.expr.kernels import lanes_spread as s
 from mzlite.expr.scalar import Aggregate
 from mzlite.expr.typing import scalar_type
 from mzlite.repr.column import I64, Column
@@ -130,16 +133,16 @@ def _register_accumulable() -> None:
     for kind in ("int8", "uint8"):
         _sum_like("sum", f"{kind} -> numeric", k.WIDE_INT, k.finish_sum_wide)
     for kind in ("float4", "float8"):
-        _sum_like("sum", f"{kind} -> {kind}", k.FLOAT, k.finish_sum_float)
-        _sum_like("avg", f"{kind} -> float8", k.FLOAT, k.finish_avg_float)
-    _sum_like("sum", "numeric -> numeric", k.NUMERIC_SUM, k.finish_sum_numeric)
+        _sum_like("sum", f"{kind} -> {kind}", f.FLOAT, f.finish_sum_float)
+        _sum_like("avg", f"{kind} -> float8", f.FLOAT, f.finish_avg_float)
+    _sum_like("sum", "numeric -> numeric", m.NUMERIC_SUM, m.finish_sum_numeric)
     _sum_like("sum", "interval -> interval", k.INTERVAL_SUM, k.finish_sum_interval)
     _sum_like("avg", "interval -> interval", k.INTERVAL_SUM, k.finish_avg_interval)
     for kind in ("int2", "int4", "uint2", "uint4"):
         _sum_like("avg", f"{kind} -> numeric", k.SMALL_INT, k.finish_avg_small)
     for kind in ("int8", "uint8"):
         _sum_like("avg", f"{kind} -> numeric", k.WIDE_INT, k.finish_avg_wide)
-    _sum_like("avg", "numeric -> numeric", k.NUMERIC_SUM, k.finish_avg_numeric)
+    _sum_like("avg", "numeric -> numeric", m.NUMERIC_SUM, m.finish_avg_numeric)
     _sum_like("bool_or", "bool -> bool", k.BOOL_LANES, k.finish_bool_or)
     _sum_like("bool_and", "bool -> bool", k.BOOL_LANES, k.finish_bool_and)
     # Materialize's own names, and the standard's.
@@ -148,19 +151,19 @@ def _register_accumulable() -> None:
     for name in ("mz_all", "every"):
         _sum_like(name, "bool -> bool", k.BOOL_LANES, k.finish_bool_and)
     spreads = {
-        "variance": k.Spread(sample=True, root=False),
-        "var_samp": k.Spread(sample=True, root=False),
-        "var_pop": k.Spread(sample=False, root=False),
-        "stddev": k.Spread(sample=True, root=True),
-        "stddev_samp": k.Spread(sample=True, root=True),
-        "stddev_pop": k.Spread(sample=False, root=True),
+        "variance": s.Spread(sample=True, root=False),
+        "var_samp": s.Spread(sample=True, root=False),
+        "var_pop": s.Spread(sample=False, root=False),
+        "stddev": s.Spread(sample=True, root=True),
+        "stddev_samp": s.Spread(sample=True, root=True),
+        "stddev_pop": s.Spread(sample=False, root=True),
     }
     for name, spread in spreads.items():
         for kind in ("int2", "int4", "int8", "uint2", "uint4", "uint8"):
-            _sum_like(name, f"{kind} -> numeric", k.INT_SQUARES, spread.finish_int, nullable="always")
-        _sum_like(name, "numeric -> numeric", k.NUMERIC_SQUARES, spread.finish_numeric, nullable="always")
+            _sum_like(name, f"{kind} -> numeric", s.INT_SQUARES, spread.finish_int, nullable="always")
+        _sum_like(name, "numeric -> numeric", m.NUMERIC_SQUARES, spread.finish_numeric, nullable="always")
         for kind in ("float4", "float8"):
-            _sum_like(name, f"{kind} -> float8", k.FLOAT_SQUARES, spread.finish_float, nullable="always")
+            _sum_like(name, f"{kind} -> float8", f.FLOAT_SQUARES, spread.finish_float, nullable="always")
 
 
 _ORDERED = (
