@@ -8,7 +8,7 @@ what the catalog holds now:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from adapter.catalog.builtin.relation import BUILTINS
 from adapter.catalog.builtin.texts import create_sql, definition
@@ -57,16 +57,16 @@ _BY_OID: dict[str, Callable[[CatalogState], Pairs]] = {
     "pg_get_indexdef": _indexes,
     "obj_description": _comments,
 }
-_NAMES = frozenset((*_BY_OID, "col_description", "mz_global_id_to_name"))
+_NAMES = frozenset((*_BY_OID, "col_description", "mz_global_id_to_name", "pg_table_is_visible"))
 
 
-def bind_catalog_functions(e: r.Mir, state: CatalogState) -> r.Mir:
-    """e with catalog look-ups as choices; e itself when it has none."""
+def bind_catalog_functions(e: r.Mir, state: CatalogState, database: str, search_path: Sequence[str]) -> r.Mir:
+    """e with catalog look-ups as choices; e itself when it has none. database, search_path: of the session."""
     if not any(_is_lookup(s) for node in r.walk(e) for scalar in scalars_of(node) for s in walk(scalar)):
         return e
 
     def visit(s: Scalar) -> Scalar:
-        return _choice(s, state) if _is_lookup(s) else s
+        return _choice(s, state, database, search_path) if _is_lookup(s) else s
 
     return r.rewrite(e, lambda node: map_scalars(node, lambda s: rewrite(s, visit)))
 
@@ -75,7 +75,7 @@ def _is_lookup(s: Scalar) -> bool:
     return isinstance(s, Call) and FUNCTIONS[s.func].name in _NAMES
 
 
-def _choice(call: Scalar, state: CatalogState) -> Scalar:
+def _choice(call: Scalar, state: CatalogState, database: str, search_path: Sequence[str]) -> Scalar:
     assert isinstance(call, Call)
     name = FUNCTIONS[call.func].name
     result: Scalar = call
@@ -88,6 +88,9 @@ def _choice(call: Scalar, state: CatalogState) -> Scalar:
         return result
     if first_type.kind != "oid":
         return call
+    if name == "pg_table_is_visible":
+        oids = sorted(_visible(state, database, search_path))
+        return Call("or", tuple(_equals_oid(first, oid) for oid in oids), BOOL) if oids else _false()
     if name == "col_description":
         for oid, column, text in _column_comments(state):
             condition = Call("and", (_equals_oid(first, oid), _equals_int(call.args[1], column)), BOOL)
@@ -96,6 +99,25 @@ def _choice(call: Scalar, state: CatalogState) -> Scalar:
     for oid, text in _BY_OID[name](state):
         result = If(_equals_oid(first, oid), _text(text), result)
     return result
+
+
+def _visible(state: CatalogState, database: str, search_path: Sequence[str]) -> set[int]:
+    """Relations that an unqualified name finds. Of the system's, only pg_catalog's: a listing is of what a user made."""
+    found = {b.oid for b in BUILTINS.values() if b.schema == "pg_catalog"}
+    taken: set[str] = set()
+    for name in search_path:
+        schema = state.schema(database, name)
+        if schema is None:
+            continue
+        for item in state.items_in_schema(schema.id):
+            if item.name not in taken:
+                taken.add(item.name)
+                found.add(item.oid)
+    return found
+
+
+def _false() -> Literal:
+    return Literal(encode_datum(BOOL, False), BOOL)
 
 
 def _text(value: str) -> Literal:

@@ -186,7 +186,7 @@ class PeekSequencer:
         c = self._c
         state = c.state
         reads = r.global_ids(mir)
-        mir = bind_catalog_functions(mir, c.planning.view(session).state)
+        mir = bind_catalog_functions(mir, c.planning.view(session).state, session.database, session.search_path)
         inlined = inline_views(mir, c.definition)
         cluster = c.target_cluster(session, reads, inlined)
         indexes = c.index_infos(cluster, reads)
