@@ -44,12 +44,16 @@ class Readable(Protocol):
 
 
 class IndexRead:
-    """Read a trace: this worker's own, or a publication point. The chain is taken when the walk starts."""
+    """Read a trace: this worker's own, or a publication point. The chain is taken when the walk starts.
 
-    __slots__ = ("_source",)
+    as_of: of the index; a trace knows nothing of the times before.
+    """
 
-    def __init__(self, source: TraceSource) -> None:
+    __slots__ = ("_as_of", "_source")
+
+    def __init__(self, source: TraceSource, as_of: Timestamp) -> None:
         self._source = source
+        self._as_of = as_of
 
     @property
     def upper(self) -> Frontier:
@@ -57,7 +61,7 @@ class IndexRead:
 
     @property
     def since(self) -> Timestamp:
-        return self._source.since
+        return max(self._source.since, self._as_of)
 
     def walk(self, command: Peek) -> Walk:
         source = self._source

@@ -439,7 +439,7 @@ class Worker:
         if source is None:
             self.peeks.fail(command, SqlError("XX000", f"collection {id} does not exist"))
             return
-        self.peeks.add(command, IndexRead(source))
+        self.peeks.add(command, IndexRead(source, hosted.description.as_of if hosted is not None else 0))
 
     # -- hooks of the dataflows
 
