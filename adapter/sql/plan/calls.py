@@ -17,7 +17,17 @@ from mzlite.expr.scalar import ColumnOrder, Literal, TableFunc, Unmaterializable
 from mzlite.repr.errors import SqlError
 from mzlite.repr.types import DATE, TEXT, TIME, TIMESTAMP, ScalarType
 
-_SCHEMAS = frozenset(("pg_catalog", "mz_catalog", "mz_internal", "mz_unsafe", "information_schema", "mz_catalog_unstable", "mz_introspection"))
+_SCHEMAS = frozenset(
+    (
+        "pg_catalog",
+        "mz_catalog",
+        "mz_internal",
+        "mz_unsafe",
+        "information_schema",
+        "mz_catalog_unstable",
+        "mz_introspection",
+    )
+)
 _RENAMED = {
     "user": "current_user",
     "current_role": "current_user",
@@ -27,8 +37,15 @@ _RENAMED = {
     "statement_timestamp": "now",
 }
 # Spelled as functions of now(), which the session's clock supplies.
-_OF_NOW: dict[str, ScalarType] = {"current_date": DATE, "localtimestamp": TIMESTAMP, "current_time": TIME, "localtime": TIME}
-_ORDERED = frozenset(("array_agg", "list_agg", "string_agg", "jsonb_agg", "json_agg", "map_agg", "jsonb_object_agg", "json_object_agg"))
+_OF_NOW: dict[str, ScalarType] = {
+    "current_date": DATE,
+    "localtimestamp": TIMESTAMP,
+    "current_time": TIME,
+    "localtime": TIME,
+}
+_ORDERED = frozenset(
+    ("array_agg", "list_agg", "string_agg", "jsonb_agg", "json_agg", "map_agg", "jsonb_object_agg", "json_object_agg")
+)
 
 
 def function_name(node: ast.FuncCall) -> str:
@@ -66,7 +83,11 @@ def _call(x: ExprContext, node: ast.FuncCall) -> hir.Scalar:
     if window_functions.by_name(name):
         raise SqlError("42809", f"window function {shown_name(name)} requires an OVER clause", position=node.pos + 1)
     if node.nulls is not None:
-        raise SqlError("42601", "IGNORE NULLS and RESPECT NULLS options are allowed only for window functions", position=node.pos + 1)
+        raise SqlError(
+            "42601",
+            "IGNORE NULLS and RESPECT NULLS options are allowed only for window functions",
+            position=node.pos + 1,
+        )
     if node.distinct:
         raise SqlError("42809", f"DISTINCT specified, but {name} is not an aggregate function", position=node.pos + 1)
     if node.order_by:
@@ -99,7 +120,9 @@ def missing_function(node: ast.FuncCall) -> SqlError:
 
 def plan_args(x: ExprContext, node: ast.FuncCall) -> tuple[hir.Scalar, ...]:
     if node.star:
-        raise SqlError("42883", f"* argument is invalid with non-aggregate function {node.name[-1]}", position=node.pos + 1)
+        raise SqlError(
+            "42883", f"* argument is invalid with non-aggregate function {node.name[-1]}", position=node.pos + 1
+        )
     return tuple(expr.plan_expr(x, a) for a in node.args)
 
 
@@ -140,7 +163,11 @@ def _coalesce(x: ExprContext, node: ast.FuncCall) -> hir.Scalar:
     if not node.args:
         raise SqlError("42601", "Expected an expression, found right parenthesis", position=node.pos + 1)
     args, typ = to_common(x.ctx, [expr.plan_expr(inner, a) for a in node.args], "coalesce")
-    return hir.Call(FUNCTIONS["coalesce"].bind([hir.type_of(a) for a in args]).id if _bound("coalesce") else "coalesce", tuple(args), typ)
+    return hir.Call(
+        FUNCTIONS["coalesce"].bind([hir.type_of(a) for a in args]).id if _bound("coalesce") else "coalesce",
+        tuple(args),
+        typ,
+    )
 
 
 def _bound(name: str) -> bool:
@@ -159,7 +186,9 @@ def _extreme(x: ExprContext, node: ast.FuncCall) -> hir.Scalar:
 
 def _nullif(x: ExprContext, node: ast.FuncCall) -> hir.Scalar:
     if len(node.args) != 2:
-        raise SqlError("42883", f"function nullif with {len(node.args)} arguments does not exist", position=node.pos + 1)
+        raise SqlError(
+            "42883", f"function nullif with {len(node.args)} arguments does not exist", position=node.pos + 1
+        )
     left, right = (expr.plan_expr(x, a) for a in node.args)
     equal = resolve_operator(x.ctx, "=", (left, right), node.pos)
     assert isinstance(equal, hir.Call)
@@ -217,7 +246,11 @@ def _aggregate(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scalar:
     if x.in_aggregate is not None:
         raise SqlError("42803", "nested aggregate functions are not allowed", position=node.pos + 1)
     if x.aggregates is None:
-        raise SqlError("42803", f"aggregate functions are not allowed in {x.clause} (function {shown_name(name)})", position=node.pos + 1)
+        raise SqlError(
+            "42803",
+            f"aggregate functions are not allowed in {x.clause} (function {shown_name(name)})",
+            position=node.pos + 1,
+        )
     aggregate = build_aggregate(x, node, name)
     found = x.aggregates
     if aggregate in found:
@@ -270,7 +303,9 @@ def _aggregate_args(name: str, args: tuple[hir.Scalar, ...], node: ast.FuncCall)
         if first.kind == "unknown":
             raise SqlError("42725", f"function {name}(unknown) is not unique", position=node.pos + 1)
         if first.kind in ("bpchar", "char"):
-            raise SqlError("0A000", f"{name} on {'char' if first.kind == 'bpchar' else type_words(first)} not yet supported")
+            raise SqlError(
+                "0A000", f"{name} on {'char' if first.kind == 'bpchar' else type_words(first)} not yet supported"
+            )
         if name == "array_agg" and first.kind in ("list", "map"):
             raise SqlError("0A000", f"array_agg on {type_words(first)} not yet supported")
     if name == "string_agg" and first.kind == "bytea":
@@ -326,8 +361,14 @@ def _table_in_scalar(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
     """A set-returning function in a select list."""
     if x.tables is None:
         if x.in_aggregate is not None:
-            raise SqlError("0A000", "table functions are not allowed in aggregate function calls", position=node.pos + 1)
-        raise SqlError("0A000", f"table functions are not allowed in {x.clause} (function {shown_name(name)})", position=node.pos + 1)
+            raise SqlError(
+                "0A000", "table functions are not allowed in aggregate function calls", position=node.pos + 1
+            )
+        raise SqlError(
+            "0A000",
+            f"table functions are not allowed in {x.clause} (function {shown_name(name)})",
+            position=node.pos + 1,
+        )
     inner = x.within("other table functions", tables=None)
     args = plan_args(inner, node)
     func, cast_args = table_call(x, name, args, node.pos)
@@ -347,4 +388,3 @@ def _table_in_scalar(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
 
 
 expr.register(ast.FuncCall, _call)
-

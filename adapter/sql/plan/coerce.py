@@ -171,7 +171,12 @@ def settle(ctx: PlanContext, e: hir.Scalar) -> hir.Scalar:
         settled = _unknown_as(ctx, e, TEXT)
         assert settled is not None
         return settled
-    if typ.kind == "record" and typ.fields and isinstance(e, hir.Call) and any(c.scalar.kind == "unknown" for _, c in typ.fields):
+    if (
+        typ.kind == "record"
+        and typ.fields
+        and isinstance(e, hir.Call)
+        and any(c.scalar.kind == "unknown" for _, c in typ.fields)
+    ):
         return record_call([settle(ctx, a) for a in e.args], tuple(n for n, _ in typ.fields), typ.custom)
     return e
 
@@ -233,5 +238,3 @@ def to_bool(ctx: PlanContext, e: hir.Scalar, what: str) -> hir.Scalar:
         if result is not None:
             return result
     raise SqlError("42804", f"{what} must have type boolean, not type {type_words(typ)}")
-
-

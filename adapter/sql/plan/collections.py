@@ -145,7 +145,10 @@ def _jsonb_subscript(x: ExprContext, operand: hir.Scalar, node: ast.Subscript) -
         elif kind in ("int2", "int4", "int8"):
             key = cast(x.ctx, key, INT8, "implicit")
         elif kind not in ("text", "varchar", "bpchar"):
-            raise SqlError("42804", f"jsonb subscript in must be coercible to either integer or text, got {type_words(hir.type_of(key))}")
+            raise SqlError(
+                "42804",
+                f"jsonb subscript in must be coercible to either integer or text, got {type_words(hir.type_of(key))}",
+            )
         operand = resolve_operator(x.ctx, "->", (operand, key), node.pos)
     return operand
 
@@ -161,7 +164,9 @@ def _map_subscript(x: ExprContext, operand: hir.Scalar, node: ast.Subscript) -> 
 def _index(x: ExprContext, e: hir.Scalar) -> hir.Scalar:
     """A subscript as bigint; anything numeric is rounded, as an assignment would."""
     typ = hir.type_of(e)
-    converted = try_cast(x.ctx, e, INT8, "assignment") if typ.kind not in ("bool", "date", "timestamp", "timestamptz") else None
+    converted = (
+        try_cast(x.ctx, e, INT8, "assignment") if typ.kind not in ("bool", "date", "timestamp", "timestamptz") else None
+    )
     if converted is None:
         raise SqlError("42804", f"subscripting does not support casting from {type_words(typ)} to bigint")
     return converted
@@ -173,7 +178,9 @@ def _elements(x: ExprContext, operand: hir.Scalar, node: ast.Subscript) -> hir.S
     slices = [i for i in node.indexes if isinstance(i, ast.Slice)]
     if slices:
         if kind != "list":
-            raise SqlError("0A000", f"cannot slice type {type_words(typ)}" if kind != "array" else "array slice not yet supported")
+            raise SqlError(
+                "0A000", f"cannot slice type {type_words(typ)}" if kind != "array" else "array slice not yet supported"
+            )
         if len(slices) != len(node.indexes):
             # Plain indexes and slices may mix on lists: applied left to right.
             return _mixed(x, operand, node)
@@ -194,7 +201,10 @@ def _elements(x: ExprContext, operand: hir.Scalar, node: ast.Subscript) -> hir.S
             if here.kind == "map" or here.kind == "jsonb":
                 raise SqlError("42804", f"cannot subscript type {type_words(here)}")
             depth = _layers(typ)
-            raise SqlError("42804", f"cannot index into {len(indexes)} layers; list only has {depth} layer{'s' if depth != 1 else ''}")
+            raise SqlError(
+                "42804",
+                f"cannot index into {len(indexes)} layers; list only has {depth} layer{'s' if depth != 1 else ''}",
+            )
         assert here.element is not None
         operand = construct("list_index", (operand, index), here.element)
     return operand
@@ -212,7 +222,9 @@ def _slice(x: ExprContext, operand: hir.Scalar, slices: list[ast.Slice]) -> hir.
     typ = hir.type_of(operand)
     if len(slices) > _layers(typ):
         depth = _layers(typ)
-        raise SqlError("42804", f"cannot slice into {len(slices)} layers; list only has {depth} layer{'s' if depth != 1 else ''}")
+        raise SqlError(
+            "42804", f"cannot slice into {len(slices)} layers; list only has {depth} layer{'s' if depth != 1 else ''}"
+        )
     args: list[hir.Scalar] = [operand]
     for s in slices:
         args.append(literal(INT8, 1) if s.start is None else _index(x, expr.plan_expr(x, s.start)))
@@ -233,7 +245,11 @@ def _field(x: ExprContext, node: ast.Field) -> hir.Scalar:
     operand = expr.plan_expr(x, node.operand)
     typ = hir.type_of(operand)
     if typ.kind != "record" or typ.fields is None:
-        raise SqlError("42809", f"column notation applied to type {type_words(typ)}, which is not a composite type", position=node.pos + 1)
+        raise SqlError(
+            "42809",
+            f"column notation applied to type {type_words(typ)}, which is not a composite type",
+            position=node.pos + 1,
+        )
     operand = settle(x.ctx, operand)
     fields = hir.type_of(operand).fields
     assert fields is not None
@@ -258,7 +274,7 @@ def record_fields(e: hir.Scalar) -> list[tuple[str, hir.Scalar]]:
 
 
 def _field_star(x: ExprContext, node: ast.FieldStar) -> hir.Scalar:
-    raise SqlError("42601", "row expansion via \"*\" is not supported here", position=node.pos + 1)
+    raise SqlError("42601", 'row expansion via "*" is not supported here', position=node.pos + 1)
 
 
 expr.register(ast.ArrayLit, _array_lit)
@@ -267,4 +283,3 @@ expr.register(ast.Row, _row)
 expr.register(ast.Subscript, _subscript)
 expr.register(ast.Field, _field)
 expr.register(ast.FieldStar, _field_star)
-

@@ -72,7 +72,9 @@ class PlanContext:
     def relation(self, parts: tuple[str, ...], pos: int | None = None) -> CatalogItem:
         item = self.resolve(parts, pos)
         if item.desc is None:
-            raise SqlError("42809", f"catalog item '{item.name}' is {_article(item.kind)} and so cannot be depended upon")
+            raise SqlError(
+                "42809", f"catalog item '{item.name}' is {_article(item.kind)} and so cannot be depended upon"
+            )
         return item
 
     # ---- parameters

@@ -1,9 +1,9 @@
 """Expressions: syntax trees to HIR scalars. This module is the dispatch and the leaves; families have modules of their own.
 
-    operators     arithmetic, comparison, LIKE, BETWEEN, CASE, rows
-    collections   ARRAY, LIST, MAP, ROW, subscripts, fields
-    subqueries    scalar, EXISTS, IN, ANY/ALL, ARRAY(…)
-    calls         functions, aggregates, window functions, table functions
+operators     arithmetic, comparison, LIKE, BETWEEN, CASE, rows
+collections   ARRAY, LIST, MAP, ROW, subscripts, fields
+subqueries    scalar, EXISTS, IN, ANY/ALL, ARRAY(…)
+calls         functions, aggregates, window functions, table functions
 """
 
 from __future__ import annotations
@@ -179,4 +179,3 @@ def register(kind: type, rule: Callable[[ExprContext, Any], hir.Scalar]) -> None
 
 
 from adapter.sql.plan import calls, collections, operators, subqueries  # noqa: E402, F401  the families register themselves
-

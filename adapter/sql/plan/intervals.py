@@ -23,8 +23,12 @@ _UNIT_US = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 def interval_literal(node: ast.Interval) -> hir.Scalar:
     if node.start is not None and node.end is not None and _ORDER.index(node.start) > _ORDER.index(node.end):
         first, last = node.start.upper(), node.end.upper()
-        raise SqlError("42601", f"Invalid field range in INTERVAL '{node.value}' {first} TO {last}: the value in the position "
-                       f"{first} should be more significant than {last}", position=node.pos + 1)
+        raise SqlError(
+            "42601",
+            f"Invalid field range in INTERVAL '{node.value}' {first} TO {last}: the value in the position "
+            f"{first} should be more significant than {last}",
+            position=node.pos + 1,
+        )
     try:
         value = _parse(node)
     except SqlError as error:

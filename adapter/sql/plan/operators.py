@@ -212,4 +212,3 @@ expr.register(ast.Like, _like)
 expr.register(ast.Between, _between)
 expr.register(ast.InList, _in_list)
 expr.register(ast.Case, _case)
-

@@ -24,8 +24,6 @@ from mzlite.repr.types import ScalarType
 S = TypeVar("S", bound=Signature)
 
 
-
-
 def concrete(entry: Signature, types: Sequence[ScalarType]) -> tuple[ScalarType, ...] | None:
     """Parameter types of an overload for these argument types, or None when it does not take them."""
     count = len(types)
@@ -42,7 +40,9 @@ def concrete(entry: Signature, types: Sequence[ScalarType]) -> tuple[ScalarType,
     return declared
 
 
-def select(entries: Sequence[S], types: Sequence[ScalarType], *, operator: bool = False) -> tuple[S, tuple[ScalarType, ...]] | str:
+def select(
+    entries: Sequence[S], types: Sequence[ScalarType], *, operator: bool = False
+) -> tuple[S, tuple[ScalarType, ...]] | str:
     """The overload PostgreSQL would take; otherwise "none" or "ambiguous"."""
     base = [t.base() for t in types]
     found: list[tuple[S, tuple[ScalarType, ...]]] = []
@@ -81,7 +81,10 @@ def select(entries: Sequence[S], types: Sequence[ScalarType], *, operator: bool 
                 return entry, params
     keep_best(
         [
-            sum(p == b or (b.kind != "unknown" and p.kind in casts.PREFERRED and _same_category(p, b)) for p, b in zip(params, base))
+            sum(
+                p == b or (b.kind != "unknown" and p.kind in casts.PREFERRED and _same_category(p, b))
+                for p, b in zip(params, base)
+            )
             for _, params in found
         ]
     )
@@ -110,7 +113,9 @@ def select(entries: Sequence[S], types: Sequence[ScalarType], *, operator: bool 
         for entry, params in found:
             if all(p == g for p, g in zip(params, guess)):
                 return entry, params
-        reachable = [c for c in found if all(casts.find_cast(g, p, "implicit") is not None for g, p in zip(guess, c[1]))]
+        reachable = [
+            c for c in found if all(casts.find_cast(g, p, "implicit") is not None for g, p in zip(guess, c[1]))
+        ]
         if len(reachable) == 1:
             return reachable[0]
     return _first_if_same(found)
@@ -237,4 +242,3 @@ def resolve_operator(ctx: PlanContext, op: str, args: Sequence[hir.Scalar], pos:
 
 _OPERATOR_HINT = "Could not choose a best candidate operator. You might need to add explicit type casts."
 _NO_OPERATOR_HINT = "No operator matches the given name and argument types. You might need to add explicit type casts."
-

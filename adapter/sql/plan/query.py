@@ -184,7 +184,9 @@ def _limit(ctx: PlanContext, node: ast.Expr, outer: list[Scope]) -> hir.Scalar |
 def _offset(ctx: PlanContext, node: ast.Expr, outer: list[Scope]) -> int:
     value = _row_count(ctx, node, outer, "OFFSET")
     if value is None:
-        raise SqlError("22004", "Invalid OFFSET clause: Expected an expression that evaluates to a non-null value, got null")
+        raise SqlError(
+            "22004", "Invalid OFFSET clause: Expected an expression that evaluates to a non-null value, got null"
+        )
     if isinstance(value, int):
         if value < 0:
             raise SqlError("2201X", f"Invalid OFFSET clause: must not be negative, got {value}")
@@ -195,7 +197,8 @@ def _offset(ctx: PlanContext, node: ast.Expr, outer: list[Scope]) -> int:
 
     raise SqlError(
         "42601",
-        "Invalid OFFSET clause: must be simplifiable to a constant, possibly after parameter binding, got " + scalar_text(value),
+        "Invalid OFFSET clause: must be simplifiable to a constant, possibly after parameter binding, got "
+        + scalar_text(value),
     )
 
 
@@ -304,7 +307,11 @@ def _set_op(ctx: PlanContext, body: ast.SetOp, outer: list[Scope], expected: Exp
     width = len(planned[0].project)
     for p in planned[1:]:
         if len(p.project) != width:
-            raise SqlError("42601", f"each {words} query must have the same number of columns: {width} vs {len(p.project)}", position=body.pos + 1)
+            raise SqlError(
+                "42601",
+                f"each {words} query must have the same number of columns: {width} vs {len(p.project)}",
+                position=body.pos + 1,
+            )
     types: list[ScalarType] = []
     for i in range(width):
         typed = [hir.Column(0, 0, p.types[i]) for p in planned if i not in p.untyped]
@@ -378,9 +385,7 @@ def _order_output(
     scalars: list[hir.Scalar] = []
     types = list(planned.physical)
     order: list[ColumnOrder] = []
-    columns = tuple(
-        ScopeColumn(n, t, p) for n, t, p in zip(planned.names, planned.types, planned.project)
-    )
+    columns = tuple(ScopeColumn(n, t, p) for n, t, p in zip(planned.names, planned.types, planned.project))
     x = ExprContext(ctx, [Scope(columns), *outer], "ORDER BY clause of a set expression")
     for item in items:
         nulls_last = not item.desc if item.nulls_first is None else not item.nulls_first
@@ -407,5 +412,7 @@ def ordinal_of(node: ast.Expr, count: int, clause: str) -> int | None:
         return None
     n = int(node.text)
     if not 1 <= n <= count:
-        raise SqlError("42P10", f"column reference {n} in {clause} clause is out of range (1 - {count})", position=node.pos + 1)
+        raise SqlError(
+            "42P10", f"column reference {n} in {clause} clause is out of range (1 - {count})", position=node.pos + 1
+        )
     return n - 1

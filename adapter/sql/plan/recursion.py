@@ -56,7 +56,9 @@ def _limit(options: tuple[tuple[str, str | None], ...]) -> tuple[int | None, boo
     for name, value in options:
         assert value is not None
         if int(value) == 0:
-            raise SqlError("42601", "Invalid WITH MUTUALLY RECURSIVE recursion limit. Recursion limit has to be greater than 0.")
+            raise SqlError(
+                "42601", "Invalid WITH MUTUALLY RECURSIVE recursion limit. Recursion limit has to be greater than 0."
+            )
         return int(value), name == "return at recursion limit"
     return None, False
 
@@ -68,7 +70,7 @@ def _declared(ctx: PlanContext, name: str, planned: PlannedQuery, types: tuple[S
         inferred = ", ".join(type_words(t) for t in planned.types)
         raise SqlError(
             "42601",
-            f"WITH MUTUALLY RECURSIVE query \"{name}\" declared types ({declared}), but query returns types ({inferred})",
+            f'WITH MUTUALLY RECURSIVE query "{name}" declared types ({declared}), but query returns types ({inferred})',
         )
     rel = planned.relation()
     scalars: list[hir.Scalar] = []
@@ -80,7 +82,7 @@ def _declared(ctx: PlanContext, name: str, planned: PlannedQuery, types: tuple[S
             inferred = ", ".join(type_words(t) for t in planned.types)
             raise SqlError(
                 "42804",
-                f"WITH MUTUALLY RECURSIVE query \"{name}\" declared types ({declared}), but query returns types ({inferred})",
+                f'WITH MUTUALLY RECURSIVE query "{name}" declared types ({declared}), but query returns types ({inferred})',
             )
         if isinstance(converted, hir.Column):
             outputs.append(i)
@@ -92,7 +94,9 @@ def _declared(ctx: PlanContext, name: str, planned: PlannedQuery, types: tuple[S
     return hir.Project(hir.Map(rel, tuple(scalars)), tuple(outputs))
 
 
-def plan_recursive_ctes(ctx: PlanContext, ctes: tuple[ast.Cte, ...], outer: list[Scope], frame: dict[str, CteBinding]) -> Wrap:
+def plan_recursive_ctes(
+    ctx: PlanContext, ctes: tuple[ast.Cte, ...], outer: list[Scope], frame: dict[str, CteBinding]
+) -> Wrap:
     """WITH RECURSIVE: each CTE may refer to itself; the non-recursive branch of its UNION gives names and types."""
     wraps: list[Wrap] = []
     for cte in ctes:
@@ -114,7 +118,9 @@ def _recursive_cte(ctx: PlanContext, cte: ast.Cte, outer: list[Scope], frame: di
     id = ctx.fresh()
     if not isinstance(body, ast.SetOp) or body.op != "union" or query.order_by or query.limit is not None or query.ctes:
         if _mentions(query, cte.name):
-            raise unsupported(f'recursive query "{cte.name}" that does not have the form non-recursive-term UNION [ALL] recursive-term')
+            raise unsupported(
+                f'recursive query "{cte.name}" that does not have the form non-recursive-term UNION [ALL] recursive-term'
+            )
         planned = plan_query(ctx, query, outer)
         names = cte_names(cte.name, cte.columns, planned.names)
         value = planned.relation()
@@ -132,7 +138,9 @@ def _recursive_cte(ctx: PlanContext, cte: ast.Cte, outer: list[Scope], frame: di
 
 def _matching(ctx: PlanContext, planned: PlannedQuery, types: tuple[ScalarType, ...], name: str) -> hir.Relation:
     if len(planned.types) != len(types):
-        raise SqlError("42601", f"each UNION query must have the same number of columns: {len(types)} vs {len(planned.types)}")
+        raise SqlError(
+            "42601", f"each UNION query must have the same number of columns: {len(types)} vs {len(planned.types)}"
+        )
     for i, (have, want) in enumerate(zip(planned.types, types)):
         if have.base() != want.base() and try_cast(ctx, hir.Column(0, i, have), want, "implicit") is None:
             raise SqlError(

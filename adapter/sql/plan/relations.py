@@ -53,10 +53,14 @@ def _aliased(scope: Scope, alias: ast.Alias | None) -> Scope:
         return scope
     starred = [c for c in scope.columns if c.starred]
     if len(alias.columns) > len(starred):
-        raise SqlError("42P10", f"{alias.name} has {len(starred)} columns available but {len(alias.columns)} columns specified")
+        raise SqlError(
+            "42P10", f"{alias.name} has {len(starred)} columns available but {len(alias.columns)} columns specified"
+        )
     parts = (alias.name,)
     columns = tuple(
-        ScopeColumn(alias.columns[i] if i < len(alias.columns) else c.name, c.typ, c.index, parts, whole_row=c.whole_row)
+        ScopeColumn(
+            alias.columns[i] if i < len(alias.columns) else c.name, c.typ, c.index, parts, whole_row=c.whole_row
+        )
         for i, c in enumerate(starred)
     )
     return Scope(columns, (parts,))
@@ -103,7 +107,9 @@ def _table_function(ctx: PlanContext, item: ast.TableFunction, outer: list[Scope
     if len(parts) == 1:
         rel, names, types, scalar_like, function = parts[0]
     else:
-        rel, names, types = rows_from([(p[0], p[1], p[2]) for p in parts], [_one_function(ctx, f, outer, True)[0] for f in item.functions])
+        rel, names, types = rows_from(
+            [(p[0], p[1], p[2]) for p in parts], [_one_function(ctx, f, outer, True)[0] for f in item.functions]
+        )
         scalar_like, function = False, parts[0][4]
         if item.ordinality:
             names, types = (*names, "ordinality"), (*types, INT8)
@@ -129,19 +135,40 @@ def _one_function(
     x = ExprContext(ctx, outer, "FROM clause")
     name = calls.function_name(call)
     if call.over is not None:
-        raise SqlError("42P20", f"window functions are not allowed in FROM clause (function {calls.shown_name(name)})", position=call.pos + 1)
+        raise SqlError(
+            "42P20",
+            f"window functions are not allowed in FROM clause (function {calls.shown_name(name)})",
+            position=call.pos + 1,
+        )
     if not table_functions.by_name(name):
-        if not FUNCTIONS.by_name(name) and name not in ("current_schema", "coalesce", "greatest", "least", "nullif", "pg_typeof"):
+        if not FUNCTIONS.by_name(name) and name not in (
+            "current_schema",
+            "coalesce",
+            "greatest",
+            "least",
+            "nullif",
+            "pg_typeof",
+        ):
             from mzlite.expr import aggregates, window_functions
 
             if aggregates.by_name(name):
-                raise SqlError("42803", f"aggregate functions are not allowed in FROM clause (function {calls.shown_name(name)})", position=call.pos + 1)
+                raise SqlError(
+                    "42803",
+                    f"aggregate functions are not allowed in FROM clause (function {calls.shown_name(name)})",
+                    position=call.pos + 1,
+                )
             if window_functions.by_name(name):
-                raise SqlError("42809", f"window function {calls.shown_name(name)} requires an OVER clause", position=call.pos + 1)
+                raise SqlError(
+                    "42809", f"window function {calls.shown_name(name)} requires an OVER clause", position=call.pos + 1
+                )
             raise calls.missing_function(call)
         return _scalar_function(x, call, name, ordinality)
     if call.distinct or call.filter is not None or call.order_by:
-        raise SqlError("42809", f"DISTINCT, FILTER or ORDER BY specified, but {name} is not an aggregate function", position=call.pos + 1)
+        raise SqlError(
+            "42809",
+            f"DISTINCT, FILTER or ORDER BY specified, but {name} is not an aggregate function",
+            position=call.pos + 1,
+        )
     inner = x.within("other table functions")
     func, args = calls.table_call(x, name, calls.plan_args(inner, call), call.pos)
     names = calls.table_names(name, args)
@@ -225,7 +252,9 @@ def _uses_level(r: hir.Relation, level: int) -> bool:
     return found
 
 
-def _right_side(ctx: PlanContext, scope: Scope, item: ast.TableExpr, outer: list[Scope]) -> tuple[hir.Relation, Scope, bool]:
+def _right_side(
+    ctx: PlanContext, scope: Scope, item: ast.TableExpr, outer: list[Scope]
+) -> tuple[hir.Relation, Scope, bool]:
     """The right operand of a join; whether it depends on the left row."""
     if not _may_be_lateral(item):
         rel, right = plan_table_expr(ctx, item, outer)
@@ -237,7 +266,13 @@ def _right_side(ctx: PlanContext, scope: Scope, item: ast.TableExpr, outer: list
 
 
 def _join_item(
-    ctx: PlanContext, left: hir.Relation, scope: Scope, item: ast.TableExpr, outer: list[Scope], kind: str, on: hir.Scalar | None
+    ctx: PlanContext,
+    left: hir.Relation,
+    scope: Scope,
+    item: ast.TableExpr,
+    outer: list[Scope],
+    kind: str,
+    on: hir.Scalar | None,
 ) -> Planned:
     right, right_scope, lateral = _right_side(ctx, scope, item, outer)
     joint = scope.product(right_scope, hir.arity(left))
@@ -253,7 +288,9 @@ def _join(ctx: PlanContext, item: ast.JoinExpr, outer: list[Scope]) -> Planned:
     right, right_scope, lateral = _right_side(ctx, left_scope, item.right, outer)
     kind = "inner" if item.kind == "cross" else item.kind
     if lateral and kind in ("right", "full"):
-        raise SqlError("42P10", "the combining JOIN type must be INNER or LEFT for a LATERAL reference", position=item.pos + 1)
+        raise SqlError(
+            "42P10", "the combining JOIN type must be INNER or LEFT for a LATERAL reference", position=item.pos + 1
+        )
     joint = left_scope.product(right_scope, hir.arity(left))
     using = item.using
     if item.natural:
@@ -283,7 +320,9 @@ def _natural_columns(left: Scope, right: Scope) -> tuple[str, ...]:
 def _side_column(scope: Scope, name: str, side: str, pos: int) -> ScopeColumn:
     found = [c for c in scope.columns if c.name == name and c.bare]
     if not found:
-        raise SqlError("42703", f'column "{name}" specified in USING clause does not exist in {side} table', position=pos + 1)
+        raise SqlError(
+            "42703", f'column "{name}" specified in USING clause does not exist in {side} table', position=pos + 1
+        )
     if len({c.index for c in found}) > 1:
         raise SqlError("42702", f'common column name "{name}" appears more than once in {side} table', position=pos + 1)
     return found[0]
@@ -314,7 +353,9 @@ def _using(
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise SqlError("42701", f'column name "{name}" appears more than once in USING clause', position=item.pos + 1)
+            raise SqlError(
+                "42701", f'column name "{name}" appears more than once in USING clause', position=item.pos + 1
+            )
         seen.add(name)
         a = _side_column(left_scope, name, "left", item.pos)
         b = _side_column(right_scope, name, "right", item.pos)
@@ -328,7 +369,9 @@ def _using(
             merged.append(ScopeColumn(name, a.typ, a.index, (), also=also))
             continue
         (x, y), typ = to_common(ctx, [left_column, right_column], "NATURAL/USING join column")
-        value: hir.Scalar = x if kind in ("inner", "left") else y if kind == "right" else hir.Call("coalesce", (x, y), typ)
+        value: hir.Scalar = (
+            x if kind in ("inner", "left") else y if kind == "right" else hir.Call("coalesce", (x, y), typ)
+        )
         if isinstance(value, hir.Column):
             merged.append(ScopeColumn(name, typ, value.column, (), also=also))
             continue
@@ -350,5 +393,3 @@ def _using(
     if item.using_alias is not None:
         tables = (*tables, (item.using_alias,))
     return rel, Scope((*merged, *rest), tables)
-
-

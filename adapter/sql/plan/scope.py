@@ -42,7 +42,7 @@ class Scope:
     def product(self, other: Scope, offset: int) -> Scope:
         """The scope of a join: other's columns stand `offset` further right."""
         for table in other.tables:
-            if table in self.tables and len(table) == 1 or any(_same_alias(table, t) for t in self.tables):
+            if (table in self.tables and len(table) == 1) or any(_same_alias(table, t) for t in self.tables):
                 raise SqlError("42712", f'table name "{table[-1]}" specified more than once')
         moved = tuple(move(c, c.index + offset) for c in other.columns)
         return Scope(self.columns + moved, self.tables + other.tables)

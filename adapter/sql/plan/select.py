@@ -240,7 +240,9 @@ class _Select:
             if column.index == e.column and column.table:
                 shown = f"{column.table[-1]}.{column.name}"
                 break
-        return SqlError("42803", f'column "{shown}" must appear in the GROUP BY clause or be used in an aggregate function')
+        return SqlError(
+            "42803", f'column "{shown}" must appear in the GROUP BY clause or be used in an aggregate function'
+        )
 
     # ---- windows and table functions
 
@@ -296,7 +298,9 @@ class _Select:
             parts = []
             numbered: list[hir.Relation] = []
             for use in self.tables:
-                func = TableFunc(f"ordinality:{use.func.func}", RelationType((*use.func.typ.columns, ColumnType(INT8, False))))
+                func = TableFunc(
+                    f"ordinality:{use.func.func}", RelationType((*use.func.typ.columns, ColumnType(INT8, False)))
+                )
                 numbered.append(hir.CallTable(func, tuple(hir.shift(a, 1) for a in use.args)))
                 types = tuple(c.scalar for c in use.func.typ.columns)
                 parts.append((numbered[-1], tuple("" for _ in types), types))
@@ -396,7 +400,9 @@ class _Select:
             hint = self.options.get("distinct on input group size")
             rest = tuple(o for o in order_by if o.column not in set(on))
             group = tuple(dict.fromkeys(on))
-            rel: hir.Relation = hir.TopK(self.rel, group, rest, literal(INT8, 1), 0, None if hint is None else int(hint))
+            rel: hir.Relation = hir.TopK(
+                self.rel, group, rest, literal(INT8, 1), 0, None if hint is None else int(hint)
+            )
             return PlannedQuery(rel, names, types, visible, tuple(physical), order_by, untyped=untyped)
         if any(o.column not in visible for o in order_by):
             raise SqlError("42P10", "for SELECT DISTINCT, ORDER BY expressions must appear in select list")

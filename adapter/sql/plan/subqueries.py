@@ -23,7 +23,11 @@ def _subquery(x: ExprContext, node: ast.Subquery) -> hir.Scalar:
         return hir.Exists(planned.relation())
     if node.kind == "scalar":
         if len(planned.project) != 1:
-            raise SqlError("42601", f"Expected subselect to return 1 column, got {len(planned.project)} columns", position=node.pos + 1)
+            raise SqlError(
+                "42601",
+                f"Expected subselect to return 1 column, got {len(planned.project)} columns",
+                position=node.pos + 1,
+            )
         planned = planned.settled(x.ctx)
         return hir.ScalarQuery(planned.relation(), planned.types[0])
     return _collected(x, node, planned.settled(x.ctx))
@@ -38,10 +42,16 @@ def _collected(x: ExprContext, node: ast.Subquery, planned: object) -> hir.Scala
     got = len(planned.project)
     if got != wanted:
         if node.kind == "map":
-            raise SqlError("42601", f"expected map subquery to return 2 columns, got {got} columns", position=node.pos + 1)
-        raise SqlError("42601", f"Expected subselect to return {wanted} column, got {got} columns", position=node.pos + 1)
+            raise SqlError(
+                "42601", f"expected map subquery to return 2 columns, got {got} columns", position=node.pos + 1
+            )
+        raise SqlError(
+            "42601", f"Expected subselect to return {wanted} column, got {got} columns", position=node.pos + 1
+        )
     if node.kind == "map" and planned.types[0].kind != "text":
-        raise SqlError("42804", f"expected map subquery to return 1st column of type text, got {type_words(planned.types[0])}")
+        raise SqlError(
+            "42804", f"expected map subquery to return 1st column of type text, got {type_words(planned.types[0])}"
+        )
     if node.kind == "array" and planned.types[0].kind in ("list", "map", "record"):
         raise SqlError("0A000", f"{type_words(planned.types[0])}[] not yet supported", position=node.pos + 1)
     if node.kind == "list" and planned.types[0].kind in ("char", "bpchar"):
@@ -79,13 +89,19 @@ def _quantified(x: ExprContext, node: ast.Quantified) -> hir.Scalar:
 def _quantify(x: ExprContext, operand: ast.Expr, op: str, every: bool, query: ast.Query, pos: int) -> hir.Scalar:
     from adapter.sql.plan.query import plan_query
 
-    left = [expr.plan_expr(x, i) for i in operand.items] if isinstance(operand, ast.Row) else [expr.plan_expr(x, operand)]
+    left = (
+        [expr.plan_expr(x, i) for i in operand.items] if isinstance(operand, ast.Row) else [expr.plan_expr(x, operand)]
+    )
     planned = plan_query(x.ctx, query, x.scopes)
     width = len(planned.project)
     if width != len(left):
         if isinstance(operand, ast.Row) or width == 0:
             plural = "s" if len(left) != 1 else ""
-            raise SqlError("42601", f"Expected subselect to return {len(left)} column{plural}, got {width} columns", position=pos + 1)
+            raise SqlError(
+                "42601",
+                f"Expected subselect to return {len(left)} column{plural}, got {width} columns",
+                position=pos + 1,
+            )
         raise SqlError("42601", f"Expected subselect to return 1 column, got {width} columns", position=pos + 1)
     planned = planned.settled(x.ctx)
     shifted = [hir.shift(e, 1) for e in left]
@@ -95,7 +111,13 @@ def _quantify(x: ExprContext, operand: ast.Expr, op: str, every: bool, query: as
     else:
         predicate = compare_rows(x, op, shifted, right, pos)
     equal: hir.Scalar | None = None
-    if len(left) == 1 and isinstance(predicate, hir.Call) and predicate.args[1] == right[0] and op in ("=", "<>") and every == (op == "<>"):
+    if (
+        len(left) == 1
+        and isinstance(predicate, hir.Call)
+        and predicate.args[1] == right[0]
+        and op in ("=", "<>")
+        and every == (op == "<>")
+    ):
         equal = hir.shift(predicate.args[0], -1, 1)
     return hir.Quantified(planned.relation(), predicate, every, equal)
 
@@ -106,7 +128,11 @@ def _over_collection(x: ExprContext, node: ast.Quantified) -> hir.Scalar:
 
     right_ast = node.right
     assert not isinstance(right_ast, ast.Query)
-    if isinstance(right_ast, ast.ArrayLit) and right_ast.items and not any(isinstance(i, ast.ArrayLit) for i in right_ast.items):
+    if (
+        isinstance(right_ast, ast.ArrayLit)
+        and right_ast.items
+        and not any(isinstance(i, ast.ArrayLit) for i in right_ast.items)
+    ):
         left = expr.plan_expr(x, node.operand)
         items, _ = to_common(x.ctx, [expr.plan_expr(x, i) for i in right_ast.items], right_ast.kind.upper())
         parts = tuple(resolve_operator(x.ctx, node.op, (left, item), node.pos) for item in items)
@@ -120,7 +146,9 @@ def _over_collection(x: ExprContext, node: ast.Quantified) -> hir.Scalar:
         typ = hir.type_of(right)
     if typ.kind not in ("array", "list", "int2vector"):
         word = "ALL" if node.all else "ANY"
-        raise SqlError("42809", f"op {word} requires array or list on right side, got {type_words(typ)}", position=node.pos + 1)
+        raise SqlError(
+            "42809", f"op {word} requires array or list on right side, got {type_words(typ)}", position=node.pos + 1
+        )
     func, args = table_call(x, "unnest", (hir.shift(right, 1),), node.pos)
     relation = hir.CallTable(func, args)
     member: hir.Scalar = hir.Column(0, 0, func.typ.columns[0].scalar)

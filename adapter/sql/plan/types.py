@@ -11,8 +11,22 @@ from mzlite.repr.types import ScalarType
 
 MAX_LENGTH = 10_485_760
 _PSEUDO = frozenset(
-    "any anyelement anyarray anynonarray anycompatible anycompatiblearray anycompatiblenonarray anycompatiblelist "
-    "anycompatiblemap anycompatiblerange list map record unknown".split()
+    [
+        "any",
+        "anyelement",
+        "anyarray",
+        "anynonarray",
+        "anycompatible",
+        "anycompatiblearray",
+        "anycompatiblenonarray",
+        "anycompatiblelist",
+        "anycompatiblemap",
+        "anycompatiblerange",
+        "list",
+        "map",
+        "record",
+        "unknown",
+    ]
 )
 
 
@@ -45,7 +59,9 @@ def resolve_type(ctx: PlanContext, name: ast.TypeName) -> ScalarType:
         ctx.depends_on[item.id] = None
         return item.scalar
     if parts[-1] in _PSEUDO and (len(parts) == 1 or parts[0] in ("pg_catalog", "mz_catalog")):
-        schema = "mz_catalog" if parts[-1] in ("list", "map") or "list" in parts[-1] or "map" in parts[-1] else "pg_catalog"
+        schema = (
+            "mz_catalog" if parts[-1] in ("list", "map") or "list" in parts[-1] or "map" in parts[-1] else "pg_catalog"
+        )
         raise SqlError("42704", f"cannot reference pseudo type {schema}.{parts[-1]}")
     shown = parts[-1] if len(parts) == 1 else ".".join(parts)
     raise SqlError("42704", f'type "{shown}" does not exist', position=name.pos + 1)
@@ -135,7 +151,11 @@ def type_words(typ: ScalarType) -> str:
         case "map" if element is not None:
             return f"map[text=>{type_words(element)}]"
         case "record" if typ.fields:
-            return "record(" + ",".join(f"{n}: {type_words(c.scalar)}{'?' if c.nullable else ''}" for n, c in typ.fields) + ")"
+            return (
+                "record("
+                + ",".join(f"{n}: {type_words(c.scalar)}{'?' if c.nullable else ''}" for n, c in typ.fields)
+                + ")"
+            )
         case "range":
             return type_name(typ)
         case kind:

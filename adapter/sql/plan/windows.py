@@ -28,22 +28,32 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
 
         if not FUNCTIONS.by_name(name) and not table_functions.by_name(name):
             raise missing_function(node)
-        raise SqlError("42809", f"OVER clause not allowed on {name}. The OVER clause can only be used with window functions "
-                       "(including aggregations).", position=node.pos + 1)
+        raise SqlError(
+            "42809",
+            f"OVER clause not allowed on {name}. The OVER clause can only be used with window functions "
+            "(including aggregations).",
+            position=node.pos + 1,
+        )
     if x.windows is None:
         place = "aggregate function" if x.in_aggregate is not None else x.clause
         if x.in_aggregate is not None:
             name = x.in_aggregate
-        raise SqlError("42P20", f"window functions are not allowed in {place} (function {shown_name(name)})", position=node.pos + 1)
+        raise SqlError(
+            "42P20", f"window functions are not allowed in {place} (function {shown_name(name)})", position=node.pos + 1
+        )
     if node.nulls is not None and name not in _NULLS_ALLOWED:
-        raise unsupported("IGNORE NULLS and RESPECT NULLS options for functions other than LAG and LEAD", position=node.pos + 1)
+        raise unsupported(
+            "IGNORE NULLS and RESPECT NULLS options for functions other than LAG and LEAD", position=node.pos + 1
+        )
     if node.distinct and is_window:
         raise SqlError("0A000", "DISTINCT is not supported for window functions")
     spec = _resolve_spec(x, node.over)
     inner = x.within("window function calls", windows=None)
     if is_window:
         if node.filter is not None:
-            raise SqlError("0A000", "FILTER is not implemented for non-aggregate window functions", position=node.pos + 1)
+            raise SqlError(
+                "0A000", "FILTER is not implemented for non-aggregate window functions", position=node.pos + 1
+            )
         args: tuple[hir.Scalar, ...] = ()
         if not node.star:
             args = tuple(expr.plan_expr(inner, a) for a in node.args)
@@ -51,7 +61,9 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
         typ = entry.result_type([hir.type_of(a) for a in args])
         call = hir.WindowCall(entry.id, args, typ, ignore_nulls=node.nulls == "ignore")
     else:
-        bare = ast.FuncCall(node.name, node.args, node.star, node.distinct, node.order_by, False, node.filter, pos=node.pos)
+        bare = ast.FuncCall(
+            node.name, node.args, node.star, node.distinct, node.order_by, False, node.filter, pos=node.pos
+        )
         aggregate = build_aggregate(inner, bare, name)
         if aggregate.order_by:
             raise unsupported("ORDER BY in the arguments of window aggregates", position=node.pos + 1)
@@ -137,7 +149,9 @@ def _frame(x: ExprContext, spec: ast.WindowSpec, order_by: tuple[tuple[hir.Scala
     )
 
 
-def _offset(x: ExprContext, node: ast.Expr | None, units: str, order_by: tuple[tuple[hir.Scalar, bool, bool], ...]) -> Scalar | None:
+def _offset(
+    x: ExprContext, node: ast.Expr | None, units: str, order_by: tuple[tuple[hir.Scalar, bool, bool], ...]
+) -> Scalar | None:
     """A constant distance: a count for ROWS and GROUPS, something to add to the order column for RANGE."""
     if node is None:
         return None
