@@ -35,6 +35,8 @@ def parse_option(c: Cursor) -> tuple[str, OptionValue]:
         words.append(c.advance().value)
     if not words:
         c.expected("option name")
+    if words[0] in ("format", "header", "encoding") and len(words) == 2:  # COPY's options take a word without `=`
+        return words[0], words[1]
     if c.take_op("="):
         return " ".join(words), parse_value(c)
     if c.tok.kind in (STRING, NUMBER) or c.at_op("-"):
