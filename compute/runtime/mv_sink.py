@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from compute.runtime.storage_link import StorageLink
-from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le, less_equal, meet
+from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le, join, less_equal, meet
 from mzlite.repr.updates import Updates, concat_updates, consolidate
-
 
 SMALL_ROWS = 32_768
 """What is written in one piece."""
@@ -75,7 +74,9 @@ class MaterializedViewWriter:
 
     Invariants:
     1. at most one append is under way; its updates are out of the corrections until it fails.
-    2. persisted_upper is what the reader or an append has confirmed: everything the shard holds before it is subtracted.
+    2. persisted_upper is what the reader or an append has confirmed: everything the shard holds before it is subtracted,
+       except what the reader showed at the upper of the append under way: that is our own echo, or the same upper
+       reached by somebody else; the append's answer, which comes after it, tells.
     """
 
     def __init__(
@@ -99,7 +100,8 @@ class MaterializedViewWriter:
         self._oks = Correction()
         self._errs = Correction()
         self._in_flight: tuple[Frontier, list[Updates], list[Updates]] | None = None
-        self._echoes: set[Frontier] = set()  # uppers of our own appends that the reader has not shown yet
+        self._shown_oks: list[Updates] = []  # at the upper of the append under way
+        self._shown_errs: list[Updates] = []
 
     @property
     def frontier(self) -> Frontier:
@@ -133,14 +135,18 @@ class MaterializedViewWriter:
         self._write()
 
     def _persisted_errors(self, parts: Sequence[Updates], upper: Frontier) -> None:
-        if self._reader is not None and upper not in self._echoes:
+        if self._reader is None:
+            return
+        if self._in_flight is not None and self._in_flight[0] == upper:
+            self._shown_errs.extend(parts)
+        else:
             self._errs.subtract(parts)
 
     def _persisted(self, parts: Sequence[Updates], upper: Frontier) -> None:
         if self._reader is None:
             return
-        if upper in self._echoes:
-            self._echoes.discard(upper)
+        if self._in_flight is not None and self._in_flight[0] == upper:
+            self._shown_oks.extend(parts)
         else:
             self._oks.subtract(parts)
         if frontier_le(self._persisted_upper, upper):
@@ -158,7 +164,6 @@ class MaterializedViewWriter:
         oks = self._oks.take(lower, upper)
         errs = self._errs.take(lower, upper)
         self._in_flight = (upper, oks, errs)
-        self._echoes.add(upper)
         joint_errs = concat_updates(errs) if errs else None
         if sum(map(len, oks)) <= SMALL_ROWS:
             self._storage.append(self.shard, lower, upper, concat_updates(oks) if oks else None, self._appended, joint_errs)
@@ -181,15 +186,18 @@ class MaterializedViewWriter:
     def _appended(self, done: bool, upper: Frontier) -> None:
         assert self._in_flight is not None
         (target, oks, errs), self._in_flight = self._in_flight, None
+        shown_oks, shown_errs = self._shown_oks, self._shown_errs
+        self._shown_oks, self._shown_errs = [], []
         if self._reader is None:
             return
         if done:
-            self._persisted_upper = target
+            self._persisted_upper = join(self._persisted_upper, target)
         else:
             # Somebody else wrote: wait for the reader to show what, unless it already has.
-            self._echoes.discard(target)
             self._oks.put_back(oks)
             self._errs.put_back(errs)
+            self._oks.subtract(shown_oks)
+            self._errs.subtract(shown_errs)
             self._in_step = self._persisted_upper == upper or not frontier_le(self._persisted_upper, upper)
         self._write()
         self._moved()

@@ -121,6 +121,10 @@ class SimWorker:
     exchange: WorkerExchange | None = None
 
 
+def _deliver(runtime: list[SimWorker], sender: int) -> Callable[[int, bytes], None]:
+    return lambda to, payload: runtime[to].exchange_in.append((sender, payload))
+
+
 class SimReplica:
     """All workers of a replica."""
 
@@ -131,9 +135,7 @@ class SimReplica:
         for runtime in self.runtimes:
             for sim in runtime:
                 sim.storage = SimStorage(shards)
-                exchange = WorkerExchange(
-                    lambda to, payload, runtime=runtime, sim=sim: runtime[to].exchange_in.append((sim.ordinal, payload))
-                )
+                exchange = WorkerExchange(_deliver(runtime, sim.ordinal))
                 sim.exchange = exchange
                 publisher = registry = None
                 if interactive:

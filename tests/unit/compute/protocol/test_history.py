@@ -29,7 +29,7 @@ def reduced(*commands: ComputeCommand) -> list[ComputeCommand]:
 
 
 def test_order_of_a_reduced_history() -> None:
-    commands = [
+    commands: list[ComputeCommand] = [
         Hello("n"),
         CreateInstance({}),
         InitializationComplete(),

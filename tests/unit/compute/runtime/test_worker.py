@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 import pytest
 
@@ -280,7 +282,7 @@ def test_subscribe_batches_abut_and_end_with_the_drop(interactive: bool, workers
     w.settle()
     for ordinal in range(workers):
         mine = [b for _, o, b in w.said if o == ordinal and b in w.batches("t8")]
-        assert [(a.upper, b.lower) for a, b in zip(mine, mine[1:])] == [(3, 3)] * (len(mine) - 1)
+        assert [(a.upper, b.lower) for a, b in itertools.pairwise(mine)] == [(3, 3)] * (len(mine) - 1)
     w.send(*drop(GlobalId("t8")))
     w.settle()
     assert sum(isinstance(r, SubscribeDropped) for _, _, r in w.said) == workers
