@@ -11,6 +11,7 @@ sessions' reads.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -125,8 +126,12 @@ class Planning:
         return plan_statement(prepared.statement, self.view(session), session, prepared.param_types, values).plan
 
     def display(self, statement: Statement) -> str:
-        """A statement's text for messages, spaces squeezed."""
-        return " ".join(statement.text.split())
+        """A statement's text for messages, in its canonical spelling as far as that is cheap."""
+        text = " ".join(statement.text.split())
+        if isinstance(statement, st.CreateTable):
+            text = re.sub(r"\b(?:int|integer)\b", "int4", text, flags=re.IGNORECASE)
+            text = re.sub(r"\bbigint\b", "int8", text, flags=re.IGNORECASE)
+        return re.sub(r"\bVALUES\(", "VALUES (", text)
 
     async def refresh(self, session: Session, prepared: Prepared) -> Prepared:
         """prepared itself, or planned anew when the catalog or the settings moved. 0A000 if its columns changed."""

@@ -105,6 +105,8 @@ class Session:
         except SqlError:
             self.note_error()
             raise
+        except Exception as error:
+            raise self._internal(sql, error) from error
 
     def begin_implicit(self, statement_count: int) -> None:
         """Start the implicit transaction around a query string of that many statements."""
@@ -130,7 +132,7 @@ class Session:
             self.note_error()
             raise
         except Exception as error:
-            raise self._internal(statement, error) from error
+            raise self._internal(statement.text, error) from error
 
     async def end_implicit(self) -> None:
         """End of the string, also after an error: commits the implicit transaction if it stands (may raise SqlError)."""
@@ -157,7 +159,7 @@ class Session:
             self.note_error()
             raise
         except Exception as error:
-            raise self._internal(found[0], error) from error
+            raise self._internal(sql, error) from error
 
     def describe_statement(self, name: str) -> tuple[Sequence[ScalarType], RelationDesc | None]:
         """Parameter types, and the row description (None: no rows). SqlError 26000 for an unknown name."""
@@ -198,7 +200,7 @@ class Session:
             self.note_error()
             raise
         except Exception as error:
-            raise self._internal(prepared.statement, error) from error
+            raise self._internal(prepared.statement.text, error) from error
 
     def close_statement(self, name: str) -> None:
         """No error when there is none."""
@@ -284,9 +286,9 @@ class Session:
         elif txn.status is Status.IMPLICIT:
             self.rollback()
 
-    def _internal(self, statement: Statement, error: Exception) -> SqlError:
+    def _internal(self, text: str, error: Exception) -> SqlError:
         """A bug met by a statement: logged whole, and told to the client as an error of that statement alone."""
-        log.error("internal error in: %s", statement.text, exc_info=error)
+        log.error("internal error in: %s", text, exc_info=error)
         self.note_error()
         return SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
 

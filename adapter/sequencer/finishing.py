@@ -12,6 +12,10 @@ from mzlite.repr.errors import SqlError
 from mzlite.repr.updates import Updates
 
 BATCH_ROWS = 8192
+SORTED_ROWS = 20_000
+"""Up to this many rows, an answer without ORDER BY is sorted all the same."""
+SORTED_ROWS = 100_000
+"""Up to this many rows are sorted whether or not anybody asked."""
 OFF_LOOP_ROWS = 20_000
 """Above this many rows, finish in a thread."""
 
@@ -27,10 +31,9 @@ def finish(u: Updates, finishing: RowSetFinishing) -> Batch:
         pass
     else:
         idx = None
-        if n > 1 and order:
+        if n > 1 and (order or n <= SORTED_ROWS or finishing.limit is not None or finishing.offset):
+            # Also without ORDER BY: the same question gets the same answer.
             idx = sort_permutation(columns, order, n, then_all=True)
-        elif n > 1 and (finishing.limit is not None or finishing.offset):
-            idx = sort_permutation(columns, (), n, then_all=True)
         if n and not (diff == 1).all():
             assert diff.min() >= 0, "negative multiplicity in a result"
             base = np.arange(n, dtype=np.int64) if idx is None else idx

@@ -62,7 +62,7 @@ from mzlite.repr.errors import SqlError, decode_error
 from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId
 from mzlite.repr.timestamp import MAX, Frontier, Timestamp
 from mzlite.repr.types import RelationType
-from mzlite.repr.updates import Updates
+from mzlite.repr.updates import Updates, empty_updates
 
 if TYPE_CHECKING:
     from adapter.coord.coordinator import Coordinator
@@ -488,7 +488,10 @@ class PeekSequencer:
             raise
         finally:
             c.pending_peeks.pop(uuid, None)
-        return peek_rows(response, session.vars.max_query_result_size, c.system_vars.get("max_result_size"))
+        rows = peek_rows(response, c.system_vars.get("max_result_size"))
+        if not len(rows):
+            return empty_updates([col.scalar.layout for col in plan.typ.columns])
+        return rows
 
     async def _slow(
         self, session: Session, plan: PeekPlan, path: SlowPath, finishing: RowSetFinishing, ts: Timestamp
@@ -559,7 +562,7 @@ def replace_mfp(mfp: MapFilterProject, value: Any) -> MapFilterProject:
     )
 
 
-def peek_rows(response: PeekResponse, query_limit: int, limit: int) -> Updates:
+def peek_rows(response: PeekResponse, limit: int) -> Updates:
     match response:
         case PeekRows(_, rows):
             u = decode_updates(rows)
