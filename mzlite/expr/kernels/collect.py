@@ -77,7 +77,7 @@ def jsonb_object_agg(site: CallSite, args: Args, starts: I64, errors: RowErrors)
         out: dict[str, Any] = {}
         for key, value in zip(*group):
             if key is None:
-                raise SqlError("22004", "key cannot be null")
+                continue
             out[json_key(key_type, key)] = JSON_NULL if value is None else to_json(value_type, value)
         return out
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mzlite.expr.call import Args, CallSite, RowErrors
-from mzlite.expr.kernels.decimals import decimal_of_fraction, field_overflow, fits
+from mzlite.expr.kernels.decimals import decimal_of_fraction, fits
 from mzlite.repr.column import I64, BoolArray, Column
 from mzlite.repr.datum import encode_datum
 from mzlite.repr.errors import SqlError
@@ -170,18 +170,17 @@ def finish_sum_wide(site: CallSite, state: I64, errors: RowErrors) -> Column:
     lo = lo & MASK32
     if len(hi) == 0 or (int(hi.min()) >= -(1 << 26) and int(hi.max()) < (1 << 26)):
         return NumericColumn((hi << 32) | lo, 0, some_rows(state))
-    return decimal_column(state, [Decimal(i) for i in limbs_to_ints(state[:, 1:])], errors)
+    return decimal_column(state, [Decimal(i) for i in limbs_to_ints(state[:, 1:])])
 
 
-def decimal_column(state: I64, values: list[Decimal], errors: RowErrors) -> Column:
-    """A numeric column of one value a group, NULL where the count is 0; more than 39 digits is an error."""
+def decimal_column(state: I64, values: list[Decimal]) -> Column:
+    """A numeric column of one value a group, NULL where the count is 0; more than 39 digits count as infinite."""
     out: list[Decimal | None] = []
-    for row, (value, count) in enumerate(zip(values, state[:, 0].tolist())):
+    for value, count in zip(values, state[:, 0].tolist()):
         if count == 0:
             out.append(None)
         elif not fits(value):
-            errors.add(row, field_overflow())
-            out.append(None)
+            out.append(Decimal("Infinity").copy_sign(value))
         else:
             out.append(value)
     return NumericColumn.from_decimals(out)
@@ -194,11 +193,11 @@ def averages(state: I64, sums: list[Fraction]) -> list[Decimal]:
 
 
 def finish_avg_small(site: CallSite, state: I64, errors: RowErrors) -> Column:
-    return decimal_column(state, averages(state, [Fraction(v) for v in state[:, 1].tolist()]), errors)
+    return decimal_column(state, averages(state, [Fraction(v) for v in state[:, 1].tolist()]))
 
 
 def finish_avg_wide(site: CallSite, state: I64, errors: RowErrors) -> Column:
-    return decimal_column(state, averages(state, [Fraction(v) for v in limbs_to_ints(state[:, 1:])]), errors)
+    return decimal_column(state, averages(state, [Fraction(v) for v in limbs_to_ints(state[:, 1:])]))
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------

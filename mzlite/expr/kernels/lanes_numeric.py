@@ -125,7 +125,7 @@ def finish_sum_numeric(site: CallSite, state: I64, errors: RowErrors) -> Column:
         return narrow
     totals = digits_to_ints(state[:, SPECIALS:])
     values = [decimal_of_fraction(Fraction(t, NUMERIC_UNIT)) for t in totals]
-    return decimal_column(state, _numeric_specials(state, values), errors)
+    return decimal_column(state, _numeric_specials(state, values))
 
 
 def _narrow_sum(state: I64) -> Column | None:
@@ -152,4 +152,4 @@ def _narrow_sum(state: I64) -> Column | None:
 def finish_avg_numeric(site: CallSite, state: I64, errors: RowErrors) -> Column:
     totals = digits_to_ints(state[:, SPECIALS:])
     values = averages(state, [Fraction(t, NUMERIC_UNIT) for t in totals])
-    return decimal_column(state, _numeric_specials(state, values), errors)
+    return decimal_column(state, _numeric_specials(state, values))
