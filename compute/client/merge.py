@@ -36,8 +36,11 @@ class PartitionedState:
     2. a merged frontier is the least of the workers', and never regresses.
     """
 
-    def __init__(self, parts: int) -> None:
+    def __init__(self, parts: int, nonce: str | None = None) -> None:
+        """nonce: of the connection; a worker's responses count from its echo of it on (None: from the start)."""
         self.parts = parts
+        self._unheard = set(range(parts)) if nonce is not None else set()
+        self._nonce = nonce.encode() if nonce is not None else b""
         self._frontiers: dict[GlobalId, list[Frontiers | None]] = {}
         self._merged: dict[GlobalId, Frontiers] = {}
         self._peeks: dict[str, list[PeekResponse | None]] = {}
@@ -45,6 +48,10 @@ class PartitionedState:
 
     def absorb(self, shard: int, response: ComputeResponse) -> ComputeResponse | None:
         """The merged response that this one completes, if any."""
+        if self._unheard and shard in self._unheard:
+            if isinstance(response, Status) and response.kind == "hello" and response.payload == self._nonce:
+                self._unheard.discard(shard)
+            return None
         if self.parts == 1:
             return response
         match response:

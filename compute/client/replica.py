@@ -68,8 +68,9 @@ class Replica:
         self._processes = processes
         runtimes = [processes.maintenance] + ([processes.interactive] if processes.interactive is not None else [])
         sides: list[list[Connection]] = []
+        nonce = uuid.uuid4().hex
         for runtime in runtimes:
-            state = PartitionedState(self.workers)
+            state = PartitionedState(self.workers, nonce)
             side = []
             for shard, sock in enumerate(runtime):
                 connection = self._orchestrator.connect(sock, partial(self._frames, state, shard), self._lost)
@@ -79,7 +80,7 @@ class Replica:
         self._multiplexer = Multiplexer(sides[0], sides[1] if len(sides) > 1 else None)
         self.connected = True
         self._outbox = []
-        self._multiplexer.send([Hello(uuid.uuid4().hex), *self._replay(self)])
+        self._multiplexer.send([Hello(nonce), *self._replay(self)])
 
     def stop(self) -> None:
         """End the processes for good."""

@@ -58,7 +58,11 @@ class SubscribeDropped(msgspec.Struct, frozen=True, tag="subscribe_dropped"):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
-    """Extension slot: e.g. gauges for tests and metrics. kind names the report."""
+    """Extension slot: e.g. gauges for tests and metrics. kind names the report.
+
+    kind "hello" (payload: the nonce) is a worker's first word on a new connection: whatever came before it on the same
+    socket concerned the old one.
+    """
 
     kind: str
     payload: bytes

@@ -15,6 +15,9 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[int, int, bytes]).decode
 
 
+FAILURE_CHANNEL = -2
+
+
 class DataflowExchange:
     """One dataflow's channels (`render.context.Exchange`). Messages of one (channel, sender) keep their order."""
 
@@ -30,6 +33,10 @@ class DataflowExchange:
         queue = self._inbox.get((channel, sender))
         return queue.popleft() if queue else None
 
+    @property
+    def sender_count(self) -> int:
+        return 1 + max((sender for _, sender in self._inbox), default=-1)
+
     def deliver(self, channel: int, sender: int, payload: bytes) -> None:
         self._inbox.setdefault((channel, sender), deque()).append(payload)
 
@@ -37,7 +44,8 @@ class DataflowExchange:
 class WorkerExchange:
     """send(worker, payload) puts a message on the link to another worker. arrived(incarnation): it may go on."""
 
-    def __init__(self, send: Callable[[int, bytes], None]) -> None:
+    def __init__(self, worker: int, send: Callable[[int, bytes], None]) -> None:
+        self.worker = worker
         self._send = send
         self._open: dict[int, DataflowExchange] = {}
         self._early: dict[int, list[tuple[int, int, bytes]]] = {}
@@ -54,6 +62,25 @@ class WorkerExchange:
         for incarnation in [i for i in self._early if i <= self._latest and i not in self._open]:
             del self._early[incarnation]
         return exchange
+
+    def fail(self, incarnation: int, workers: int, error: bytes) -> None:
+        """Tell the other workers that a dataflow has failed here: they would wait for its messages for ever."""
+        exchange = self._open.get(incarnation)
+        if exchange is not None:
+            for to in range(workers):
+                if to != self.worker:
+                    exchange.send(FAILURE_CHANNEL, to, error)
+
+    def failure(self, incarnation: int) -> bytes | None:
+        """What another worker's failure was."""
+        exchange = self._open.get(incarnation)
+        if exchange is None:
+            return None
+        for sender in range(exchange.sender_count):
+            error = exchange.receive(FAILURE_CHANNEL, sender)
+            if error is not None:
+                return error
+        return None
 
     def close(self, incarnation: int) -> None:
         self._open.pop(incarnation, None)

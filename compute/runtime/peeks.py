@@ -21,6 +21,7 @@ from compute.trace.arrangement import TraceSource
 from compute.trace.peek import peek_arrangement
 from mzlite.repr.encode import encode_updates
 from mzlite.repr.errors import SqlError, encode_error
+from mzlite.repr.ids import GlobalId
 from mzlite.repr.timestamp import Frontier, Timestamp, less_equal
 from mzlite.repr.updates import Updates
 
@@ -128,6 +129,13 @@ class Peeks:
                 return
             self._walking.remove(peek)
         self._answer(peek, PeekCanceled(uuid))
+
+    def fail_target(self, id: GlobalId, error: SqlError) -> None:
+        """What is read has failed: so do its pending reads."""
+        for peek in [p for p in (*self._parked.values(), *self._walking) if p.command.target.id == id]:
+            if self._parked.pop(peek.command.uuid, None) is None:
+                self._walking.remove(peek)
+            self._answer(peek, PeekError(peek.command.uuid, encode_error(error)))
 
     def discard(self) -> None:
         """Forget all of them silently: their requester is gone."""

@@ -107,7 +107,7 @@ class WorkerProcess:
         peers = socks[1 + int(request.has_registry) :]
         ordinals = [w for w in range(request.workers) if w != request.worker]
         self.exchange_links = {ordinal: Link(sock) for ordinal, sock in zip(ordinals, peers, strict=True)}
-        self.exchange = WorkerExchange(self._exchange_send)
+        self.exchange = WorkerExchange(request.worker, self._exchange_send)
         self.shards = ShardSocket(request.shard_socket)
         publisher = None
         registry = None

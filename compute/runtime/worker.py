@@ -13,6 +13,7 @@ beyond their names.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -52,8 +53,8 @@ from compute.shared.publisher import Publisher
 from compute.shared.registry import Registry
 from compute.trace.arrangement import Arrangement, TraceSource
 from compute.trace.layout import KeyLayout
-from mzlite.repr.errors import SqlError, encode_error
-from mzlite.repr.ids import GlobalId
+from mzlite.repr.errors import SqlError, decode_error, encode_error
+from mzlite.repr.ids import GlobalId, is_transient
 from mzlite.repr.timestamp import Frontier, Timestamp
 from mzlite.repr.updates import Updates
 
@@ -128,6 +129,8 @@ class Worker:
             if self._nonce is not None and command.nonce != self._nonce:
                 self._collecting = []
             self._nonce = command.nonce
+            self.outbox.clear()
+            self._emit(Status("hello", command.nonce.encode()))
             return
         if self._collecting is not None:
             self._collecting.append(command)
@@ -228,6 +231,11 @@ class Worker:
             hosted.dataflow = Dataflow(description, context)
         except SqlError as error:
             hosted.error = error
+        except Exception as error:
+            if isinstance(error, AssertionError) or not all(map(is_transient, description.export_ids())):
+                raise
+            traceback.print_exception(error)
+            hosted.error = SqlError("XX000", f"internal error: {error!r}")
         self._emit(Status("rendered", encode_report(Rendered(self.role.value, self.worker, description.export_ids()))))
         if hosted.dataflow is not None and self.publisher is not None:
             for id in description.index_exports:
@@ -249,7 +257,11 @@ class Worker:
     def _message_arrived(self, incarnation: int) -> None:
         """Another worker sent something to a dataflow."""
         hosted = self._dataflows.get(incarnation)
-        if hosted is not None:
+        assert self._exchange is not None
+        failure = self._exchange.failure(incarnation)
+        if hosted is not None and failure is not None:
+            self._read_failed(hosted, decode_error(failure))
+        elif hosted is not None:
             for id in hosted.description.sink_exports:
                 writer = self._writers.get(id)
                 if writer is not None:
@@ -314,9 +326,37 @@ class Worker:
                 self.publisher.publish(index, hosted.incarnation)
         self._wake(hosted)
 
+    def _panic(self, hosted: HostedDataflow, error: Exception) -> None:
+        """A bug in the engine. It takes the process down, unless only a temporary read is hit: then that read fails.
+
+        (A replica that dies of a read would be started again only to be asked the same.)
+        """
+        if not isinstance(error, SqlError):
+            if hosted.downstream or not all(is_transient(id) for id in hosted.live):
+                raise error
+            traceback.print_exception(error)
+            error = SqlError("XX000", f"internal error: {error!r}")
+        if self._exchange is not None:
+            self._exchange.fail(hosted.incarnation, self.workers, encode_error(error))
+        self._read_failed(hosted, error)
+
+    def _read_failed(self, hosted: HostedDataflow, error: SqlError) -> None:
+        """The dataflow runs no further, here or on another worker."""
+        if hosted.error is not None:
+            return
+        hosted.error = error
+        hosted.started = True
+        self._close_readers(hosted)
+        if hosted.dataflow is not None:
+            hosted.dataflow.drop()
+            hosted.dataflow = None
+        self._fail(hosted)
+
     def _fail(self, hosted: HostedDataflow) -> None:
-        """A plan that cannot be rendered: its subscribers are told now, its peeks when they come."""
+        """A plan that cannot be rendered, or failed: its readers are told now, or when they come."""
         assert hosted.error is not None
+        for id in hosted.description.index_exports:
+            self.peeks.fail_target(id, hosted.error)
         for id in hosted.description.sink_exports:
             if hosted.is_subscribe(id):
                 error = encode_error(hosted.error)
@@ -368,9 +408,7 @@ class Worker:
         """Take the dataflow down unless an export is left, or another dataflow here that reads one."""
         if hosted.live or hosted.downstream:
             return
-        for reader in hosted.readers.values():
-            self.storage.close(reader)
-        hosted.readers.clear()
+        self._close_readers(hosted)
         for import_id in hosted.imports:
             importers = self._importers.get(import_id)
             if importers is not None:
@@ -388,6 +426,11 @@ class Worker:
             upstream.downstream.discard(hosted)
             self._release(upstream)
         hosted.upstream.clear()
+
+    def _close_readers(self, hosted: HostedDataflow) -> None:
+        for reader in hosted.readers.values():
+            self.storage.close(reader)
+        hosted.readers.clear()
 
     def _expect_peer(self, id: GlobalId, command: str) -> None:
         """Soft panic: a command about an id that is neither hosted nor a peer is a bug of the controller."""
@@ -409,7 +452,7 @@ class Worker:
 
     def _reconcile(self, collected: list[ComputeCommand]) -> None:
         self.peeks.discard()
-        self.outbox.clear()
+        self.outbox = [r for r in self.outbox if isinstance(r, Status)]
         plan = reconcile.reconcile(self._history, collected)
         for id in plan.drop:
             self._allow_compaction(id, None, report=False)
@@ -482,7 +525,11 @@ class Worker:
             return True
         hosted = self._next()
         if hosted is not None:
-            more = hosted.step()
+            try:
+                more = hosted.step()
+            except Exception as error:
+                self._panic(hosted, error)
+                return True
             self._after_step(hosted)
             if hosted.needed:
                 if more:

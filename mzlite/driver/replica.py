@@ -64,11 +64,12 @@ class DriverReplica:
 
     def hello(self) -> None:
         """A new connection: nothing that the replica said before counts any more."""
-        self._states = [PartitionedState(self._workers) for _ in self._states]
+        nonce = uuid.uuid4().hex
+        self._states = [PartitionedState(self._workers, nonce) for _ in self._states]
         self.frontiers.clear()
         self.subscribes.clear()
         self.subscribe_uppers.clear()
-        self.send([Hello(uuid.uuid4().hex)])
+        self.send([Hello(nonce)])
 
     def send(self, commands: list[ComputeCommand]) -> None:
         if self.dead:

@@ -135,7 +135,7 @@ class SimReplica:
         for runtime in self.runtimes:
             for sim in runtime:
                 sim.storage = SimStorage(shards)
-                exchange = WorkerExchange(_deliver(runtime, sim.ordinal))
+                exchange = WorkerExchange(sim.ordinal, _deliver(runtime, sim.ordinal))
                 sim.exchange = exchange
                 publisher = registry = None
                 if interactive:

@@ -12,6 +12,7 @@ from compute.plan.description import DataflowClass, DataflowDescription, IndexDe
 from compute.plan.lower import lower
 from compute.protocol.command import AllowCompaction, CancelPeek, CreateDataflow, Schedule, UpdateConfiguration
 from compute.protocol.response import PeekCanceled, PeekError, Status, SubscribeDropped
+from compute.render.dataflow import Dataflow
 from compute.runtime.reports import decode_gauges
 from mzlite.expr import relation as r
 from mzlite.expr.scalar import Call, Literal, Ref
@@ -288,3 +289,45 @@ def test_subscribe_batches_abut_and_end_with_the_drop(interactive: bool, workers
     assert sum(isinstance(r, SubscribeDropped) for _, _, r in w.said) == workers
     assert w.frontiers("t8") == []
     w.assert_empty()
+
+
+@BOTH
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_bug_met_by_a_read_fails_the_read_and_nothing_else(
+    interactive: bool, workers: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = Dataflow.step
+
+    def broken(self: Dataflow) -> bool:
+        if T7 in self.exports and self.context.worker == workers - 1:
+            raise ZeroDivisionError("in the engine")
+        return step(self)
+
+    monkeypatch.setattr(Dataflow, "step", broken)
+    w = World(interactive, workers)
+    w.write([(1, "a")], 0)
+    w.send(CreateDataflow(index(U5)), Schedule(U5), CreateDataflow(over_index(T7, U5, column=1, one_shot=True)))
+    w.send(peek(T7, "p"), Schedule(T7), peek(U5, "q"))
+    w.settle()
+    errors = w.answers("p")
+    assert len(errors) == workers and all(isinstance(e, PeekError) for e in errors)
+    w.send(peek(T7, "again"))
+    w.settle()
+    assert len(w.answers("again")) == workers
+    assert w.keys("q") == [1]
+    w.send(*drop(T7, U5))
+    w.settle()
+    w.assert_empty()
+    assert "in the engine" in capsys.readouterr().err
+
+
+def test_a_bug_met_by_an_index_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Dataflow) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Dataflow, "step", broken)
+    w = World()
+    w.write([(1, "a")], 0)
+    w.send(CreateDataflow(index(U5)), Schedule(U5))
+    with pytest.raises(ZeroDivisionError):
+        w.settle()
