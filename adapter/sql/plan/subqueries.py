@@ -28,9 +28,8 @@ def _subquery(x: ExprContext, node: ast.Subquery) -> hir.Scalar:
                 f"Expected subselect to return 1 column, got {len(planned.project)} columns",
                 position=node.pos + 1,
             )
-        planned = planned.settled(x.ctx)
         return hir.ScalarQuery(planned.relation(), planned.types[0])
-    return _collected(x, node, planned.settled(x.ctx))
+    return _collected(x, node, planned)
 
 
 def _collected(x: ExprContext, node: ast.Subquery, planned: object) -> hir.Scalar:
@@ -103,7 +102,6 @@ def _quantify(x: ExprContext, operand: ast.Expr, op: str, every: bool, query: as
                 position=pos + 1,
             )
         raise SqlError("42601", f"Expected subselect to return 1 column, got {width} columns", position=pos + 1)
-    planned = planned.settled(x.ctx)
     shifted = [hir.shift(e, 1) for e in left]
     right: list[hir.Scalar] = [hir.Column(0, i, t) for i, t in enumerate(planned.types)]
     if len(left) == 1:
