@@ -7,6 +7,7 @@ import numpy as np
 from adapter.coord.result import Batch
 from adapter.coord.var_types import human_bytes
 from mzlite.expr.relation import RowSetFinishing
+from mzlite.expr.scalar import ColumnOrder
 from mzlite.repr.column import Column, sort_permutation
 from mzlite.repr.errors import SqlError
 from mzlite.repr.updates import Updates
@@ -32,8 +33,10 @@ def finish(u: Updates, finishing: RowSetFinishing) -> Batch:
     else:
         idx = None
         if n > 1 and (order or n <= SORTED_ROWS or finishing.limit is not None or finishing.offset):
-            # Also without ORDER BY: the same question gets the same answer.
-            idx = sort_permutation(columns, order, n, then_all=True)
+            # Also without ORDER BY: the same question gets the same answer. What ties is sorted as it is shown, NULL first.
+            named = {o.column for o in order}
+            shown = [ColumnOrder(c, nulls_last=False) for c in dict.fromkeys(finishing.project) if c not in named]
+            idx = sort_permutation(columns, [*order, *shown], n, then_all=True)
         if n and not (diff == 1).all():
             assert diff.min() >= 0, "negative multiplicity in a result"
             base = np.arange(n, dtype=np.int64) if idx is None else idx

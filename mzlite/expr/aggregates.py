@@ -181,7 +181,7 @@ def _register_hierarchical() -> None:
                     id=f"{name}_{kind}",
                     name=name,
                     params=(typ,),
-                    returns=typ,
+                    returns=lambda args: args[0],  # modifiers and all
                     kind="hierarchical",
                     typed=False,
                     take_last=name == "max",

@@ -49,14 +49,14 @@ def number_literal(text: str) -> Literal:
         return Literal(None, NUMERIC, encode_error(error))
 
 
-def parse_literal(value: bytes, typ: ScalarType) -> hir.Scalar:
-    """An untyped string as a value of typ (modifiers applied by a cast)."""
+def parse_literal(value: bytes, typ: ScalarType, context: Context = "explicit") -> hir.Scalar:
+    """An untyped string as a value of typ (modifiers applied by a cast: an assignment refuses to cut text)."""
     base = typ.base() if casts.has_modifier(typ) else typ
     if base.kind in ("text", "varchar"):
         parsed: hir.Scalar = Literal(value, base)
     elif typ.kind == "bpchar":
         parsed = Literal(value.rstrip(b" ") if typ.length is None else value, TEXT)
-        func = casts.find_cast(TEXT, typ, "explicit")
+        func = casts.find_cast(TEXT, typ, context)
         return hir.Call(func, (parsed,), typ) if func else Literal(value, typ)
     elif base.kind in ("regclass", "regtype", "regproc", "aclitem", "mz_aclitem", "int2vector", "char", "name"):
         func = casts.find_cast(TEXT, base, "explicit")
@@ -68,7 +68,7 @@ def parse_literal(value: bytes, typ: ScalarType) -> hir.Scalar:
             return Literal(None, typ, encode_error(error))
     if base is typ:
         return parsed
-    func = casts.find_cast(base, typ, "explicit")
+    func = casts.find_cast(base, typ, context)
     return hir.Call(func, (parsed,), typ) if func else _retype(parsed, typ)
 
 
@@ -114,7 +114,7 @@ def try_cast(ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: Context)
     if source == typ:
         return e
     if source.kind == "unknown":
-        return _unknown_as(ctx, e, typ)
+        return _unknown_as(ctx, e, typ, context)
     if source.kind == "record" and typ.kind == "record" and isinstance(e, hir.Call) and source.fields and typ.fields:
         if e.func.startswith("record") and len(source.fields) == len(typ.fields):
             items = [try_cast(ctx, a, f.scalar, context) for a, (_, f) in zip(e.args, typ.fields)]
@@ -142,20 +142,22 @@ def _recast_elements(ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: 
     return hir.Call(func, (e,), typ) if func else _retype(e, typ)
 
 
-def _unknown_as(ctx: PlanContext, e: hir.Scalar, typ: ScalarType) -> hir.Scalar | None:
+def _unknown_as(
+    ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: Context = "explicit"
+) -> hir.Scalar | None:
     match e:
         case Literal(None, _, error):
             return Literal(None, typ, error)
         case Literal(value, _, _):
             assert value is not None
-            return parse_literal(value, typ)
+            return parse_literal(value, typ, context)
         case Unmaterializable():
             typed: hir.Scalar = ctx.type_parameter(e, typ)
             if casts.has_modifier(typ):
-                return try_cast(ctx, typed, typ, "explicit")
+                return try_cast(ctx, typed, typ, context)
             return typed
         case hir.If(cond, then, els):
-            a, b = try_cast(ctx, then, typ, "implicit"), try_cast(ctx, els, typ, "implicit")
+            a, b = try_cast(ctx, then, typ, context), try_cast(ctx, els, typ, context)
             return None if a is None or b is None else hir.If(cond, a, b)
         case hir.Column(level, column, _, name):
             # A column of an untyped subquery was made text when its scope was closed.
