@@ -27,7 +27,7 @@ from compute.client.placement import place
 from compute.client.waiters import FrontierWaiters
 from compute.plan.description import DataflowDescription
 from compute.protocol.command import IndexTarget, Peek, PersistTarget
-from compute.protocol.response import PeekResponse, SubscribeBatch, SubscribeDropped
+from compute.protocol.response import PeekResponse, Status, SubscribeBatch, SubscribeDropped
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.relation import Datums, RowSetFinishing
 from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId
@@ -273,6 +273,10 @@ class ComputeController:
     def on_subscribe(self, id: GlobalId, callback: Callable[[SubscribeBatch | SubscribeDropped], None]) -> None:
         """Set the receiver of a subscribe's batches; call it right after create_dataflow, in the same turn of the loop."""
         self._compute_home(id).on_subscribe(id, callback)
+
+    def on_status(self, cluster: ClusterId, listener: Callable[[ReplicaId, Status], None]) -> None:
+        """Observe what the workers of a cluster report about themselves (`runtime.reports`): gauges, placement."""
+        self._instance(cluster).on_status(listener)
 
     # -- for Instance
 

@@ -134,6 +134,10 @@ class _Stage:
         self.arity = stream_arity
         self.closure = Closure(closure, stream_arity)
 
+    def view(self, path: int) -> View:
+        """What path number `path` sees of this stage's input."""
+        return self.arranged.new if self.input < path else self.arranged.old
+
 
 class DeltaJoin(Operator):
     """paths[i]: (source arrangement of input i, source mfp, stages, final mfp)."""
@@ -165,6 +169,9 @@ class DeltaJoin(Operator):
 
     def flush(self) -> Iterator[None]:
         for i, (source, step, stages, final) in enumerate(self.paths):
+            # At first only one path has anything to find: the others meet an input that was empty before.
+            if not all(stage.view(i) for stage in stages):
+                continue
             for batch in source.delta:
                 n = len(batch)
                 for start in range(0, n, CHUNK_ROWS):
@@ -184,9 +191,7 @@ class DeltaJoin(Operator):
             final.run([rows.columns[c] for c in final.needed], rows.time, rows.diff, self.oks, self.errs)
             return
         stage = stages[at]
-        view = stage.arranged.new if stage.input < path else stage.arranged.old
-        if not view:
-            return
+        view = stage.view(path)
         if stage.refs is not None:
             keys = [rows.columns[c] for c in stage.refs]
         else:

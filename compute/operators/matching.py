@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compute.operators.base import CHUNK_ROWS
-from compute.trace.batch import LOW_MASK, Batch
+from compute.trace.batch import HIGH_MASK, LOW_MASK, Batch
 from compute.trace.sorting import is_constant
 from compute.trace.view import Match, View, expand, verified
 from mzlite.repr.column import I64, U64, BoolArray, Column
@@ -28,28 +28,22 @@ def not_null(keys: Sequence[Column]) -> BoolArray | None:
 def matches(codes: U64, keys: Sequence[Column], view: View, key: Sequence[int]) -> Iterator[Match]:
     """(batch, probe, row) pairs with equal keys, at most CHUNK_ROWS pairs at a time; keys hold no NULL.
 
-    codes: key codes of the probes. Runs of equal codes (a sorted delta has them) are looked up once.
+    codes: key codes of the probes, in any order. Equal codes are looked up once, in ascending order; where the batch
+    is much the smaller side, its keys are looked up among the probes instead.
     """
     m = len(codes)
     limit = CHUNK_ROWS
     if m == 1:
         yield from _match_one(codes[0], keys, view, key, limit)
         return
-    new = np.empty(m, np.bool_)
-    new[0] = True
-    np.not_equal(codes[1:], codes[:-1], out=new[1:])
-    firsts = np.flatnonzero(new)
-    if len(firsts) == m:
-        run = None
-        distinct = codes
-    else:
-        run = np.cumsum(new) - 1
-        distinct = codes[firsts]
+    distinct, run = _distinct(codes)
     top = distinct | LOW_MASK
     for batch in view.chain:
-        starts = batch.code.searchsorted(distinct)
-        stops = batch.code.searchsorted(top, "right")
-        counts = stops - starts
+        if 4 * len(batch) < len(distinct):
+            starts, counts = _ranges_from_batch(distinct, batch)
+        else:
+            starts = batch.code.searchsorted(distinct)
+            counts = batch.code.searchsorted(top, "right") - starts
         if run is not None:
             starts, counts = starts[run], counts[run]
         total = int(counts.sum())
@@ -67,6 +61,39 @@ def matches(codes: U64, keys: Sequence[Column], view: View, key: Sequence[int]) 
             match = verified(batch, key, probe, row, keys)
             if match is not None:
                 yield from _bounded(match, view)
+
+
+def _distinct(codes: U64) -> tuple[U64, I64 | None]:
+    """(distinct codes ascending, which of them each row has; None when row i has the i-th)."""
+    m = len(codes)
+    order = None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
+    ordered = codes if order is None else codes[order]
+    new = np.empty(m, np.bool_)
+    new[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    firsts = np.flatnonzero(new)
+    if order is None and len(firsts) == m:
+        return codes, None
+    run = np.cumsum(new) - 1
+    if order is not None:
+        placed = np.empty(m, np.int64)
+        placed[order] = run
+        run = placed
+    return ordered[firsts], run
+
+
+def _ranges_from_batch(distinct: U64, batch: Batch) -> tuple[I64, I64]:
+    """The row range under each distinct code, when the batch is the smaller side: its keys are looked up instead."""
+    codes = batch.code & HIGH_MASK
+    at = distinct.searchsorted(codes)
+    hit = np.flatnonzero(distinct[np.minimum(at, len(distinct) - 1)] == codes)
+    at = at[hit]
+    counts = np.bincount(at, minlength=len(distinct))
+    starts = np.zeros(len(distinct), np.int64)
+    if len(hit):
+        first = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
+        starts[at[first]] = hit[first]
+    return starts, counts
 
 
 def _match_one(code: np.uint64, keys: Sequence[Column], view: View, key: Sequence[int], limit: int) -> Iterator[Match]:

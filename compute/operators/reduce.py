@@ -18,6 +18,7 @@ import numpy as np
 
 from compute.operators.accumulate import Accumulator
 from compute.operators.base import Graph, Operator, Port
+from compute.operators.chunks import Groups, all_ones, group_chunk, integer_sums
 from compute.operators.mfp import RowStep
 from compute.operators.ordered import OrderedTrace
 from compute.operators.points import GroupOperator, Outcome, Points, group_rows
@@ -31,6 +32,8 @@ from mzlite.repr.column import I64, BoolArray, Column, concat, nulls, repeat, so
 from mzlite.repr.fixed import FixedColumn
 from mzlite.repr.types import Layout
 from mzlite.repr.updates import Updates
+
+FEW_ROWS = 64
 
 
 class Prelude:
@@ -76,6 +79,17 @@ class Lanes:
         if self.filter is not None:
             lanes = np.where(is_true(columns[self.filter])[:, None], lanes, 0)
         return lanes
+
+    def grouped(self, columns: Sequence[Column], diff: I64, groups: Groups) -> I64:
+        """int64[g, lanes]: the sum of contribution times diff over each group."""
+        mask = None if self.filter is None else is_true(columns[self.filter])
+        summed = integer_sums(self.entry, self.site, [columns[i] for i in self.args], mask, diff, groups)
+        if summed is not None:
+            return summed
+        lanes = self.contribution(columns, len(diff))
+        if not all_ones(diff):
+            lanes = lanes * diff[:, None]
+        return groups.sum(lanes)
 
 
 class Extreme:
@@ -182,8 +196,18 @@ class Reduce(GroupOperator):
         columns = updates.columns
         keys = columns[: self.key_count]
         n = len(updates)
+        lanes: I64 | None
         if self.lane_count == 1:
             lanes = updates.diff
+        elif n > FEW_ROWS and (groups := group_chunk(keys, updates.time, n)) is not None:
+            lanes = np.zeros((len(groups), self.lane_count), np.int64)
+            if index == 0:
+                lanes[:, 0] = groups.sum(updates.diff)
+            for part in self.lanes.get(index, ()):
+                lanes[:, part.start : part.stop] = part.grouped(columns, updates.diff, groups)
+            first = groups.first
+            self.accumulator.push(tuple(c.take(first) for c in keys), updates.time[first], lanes)
+            lanes = None
         else:
             lanes = np.zeros((n, self.lane_count), np.int64)
             if index == 0:
@@ -191,7 +215,8 @@ class Reduce(GroupOperator):
             for part in self.lanes.get(index, ()):
                 lanes[:, part.start : part.stop] = part.contribution(columns, n)
             lanes *= updates.diff[:, None]
-        self.accumulator.push(keys, updates.time, lanes)
+        if lanes is not None:
+            self.accumulator.push(keys, updates.time, lanes)
         if index == 0:
             for extreme in self.extremes:
                 extreme.push(columns, updates)

@@ -33,6 +33,8 @@ SIZES = {
     "compute.trace.spine.FUEL_STEP": 8,
     "compute.trace.peek.SLICE_ROWS": 2,
     "compute.operators.points.SLICE_GROUPS": 1,
+    "compute.operators.reduce.FEW_ROWS": 1,
+    "compute.operators.chunks._FEW_GROUPS": 1,
     "compute.operators.ordered.FIRST_WINDOW": 1,
     "compute.operators.ordered.WIDE_WINDOW": 4,
     "compute.operators.base.CHUNK_ROWS": 2,
