@@ -124,11 +124,12 @@ _STRICT = {
     "int2": r"^-?[0-9]{1,18}$", "int4": r"^-?[0-9]{1,18}$", "int8": r"^-?[0-9]{1,18}$",
     "float8": r"^-?[0-9]{1,17}(\.[0-9]{1,20})?$",
     "date": r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$",
-    "timestamp": r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$",
+    "timestamp": r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|\+00)?$",
 }  # fmt: skip
+_STRICT["timestamptz"] = _STRICT["timestamp"]
 _ARROW = {
     "int2": pa.int16(), "int4": pa.int32(), "int8": pa.int64(), "float8": pa.float64(), "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us"),
 }  # fmt: skip
 
 
@@ -139,8 +140,22 @@ def parse_column(typ: ScalarType, values: Sequence[str | None] | VarColumn) -> C
         fast = _parse_fast(typ, column)
         if fast is not None:
             return fast
+        distinct = _parse_distinct(typ, column)
+        if distinct is not None:
+            return distinct
     strings = values.to_strings() if isinstance(values, VarColumn) else values
     return column_from_datums(typ, [None if s is None else parse_datum(typ, s) for s in strings])
+
+
+def _parse_distinct(typ: ScalarType, values: VarColumn) -> Column | None:
+    """Value by value, but each distinct text once; None when the texts hardly repeat."""
+    encoded = values.to_arrow(text=True).dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    if len(texts) * 2 > len(values):
+        return None
+    # One more row, NULL, for the NULLs to point at.
+    parsed = column_from_datums(typ, [*(parse_datum(typ, s) for s in texts), None])
+    return parsed.take(encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def _parse_fast(typ: ScalarType, values: VarColumn) -> Column | None:
@@ -155,6 +170,8 @@ def _parse_fast(typ: ScalarType, values: VarColumn) -> Column | None:
     shaped = pc.all(pc.match_substring_regex(array, _STRICT[kind]), min_count=0).as_py()
     if not shaped:
         return None
+    if kind in ("timestamp", "timestamptz"):
+        array = pc.replace_substring_regex(array, r"(Z|\+00)$", "")
     try:
         cast = array.cast(_ARROW[kind])
     except pa.ArrowInvalid:
@@ -162,7 +179,7 @@ def _parse_fast(typ: ScalarType, values: VarColumn) -> Column | None:
     raw = cast.fill_null(0) if kind in ("int2", "int4", "int8", "float8") else cast
     if kind == "date":
         raw = raw.cast(pa.int32()).fill_null(0)
-    elif kind == "timestamp":
+    elif kind in ("timestamp", "timestamptz"):
         raw = raw.cast(pa.int64()).fill_null(0)
     array_values = raw.to_numpy(zero_copy_only=False).astype(DTYPES[typ.layout], copy=False)
     return FixedColumn(array_values, values.valid, typ.layout)
