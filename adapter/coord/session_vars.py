@@ -114,6 +114,7 @@ SESSION_VARS: dict[str, SessionVar] = {
             ro=True,
             report=True,
         ),
+        _v("server_encoding", t.TEXT, "UTF8", "Shows the server's encoding.", ro=True, report=True),
         _v("server_version_num", t.TEXT, SERVER_VERSION_NUM, "Shows the PostgreSQL version as an integer.", ro=True),
         _v("sql_safe_updates", t.BOOL, "off", "Prohibits SQL statements that may be overly destructive."),
         _v(

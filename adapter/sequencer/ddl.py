@@ -29,7 +29,7 @@ from adapter.coord.storage_link import durable
 from adapter.sequencer.clusters import ClusterSequencer
 from adapter.sequencer.ddl_alter import AlterSequencer
 from adapter.sequencer.ddl_drop import DropSequencer
-from adapter.sequencer.maintained import create_index_dataflow, create_view_dataflow, view_as_of
+from adapter.sequencer.maintained import check_index, create_index_dataflow, create_view_dataflow, view_as_of
 from adapter.sequencer.refresh import resolve_refresh
 from adapter.sequencer.sources import SourceSequencer
 from adapter.sql import plans as p
@@ -374,6 +374,7 @@ class DdlSequencer:
             details,
             retain_history_ms=plan.retain_history_ms,
         )
+        check_index(c, c.state.clusters[plan.cluster], plan.on)
         hold = [c.controller.acquire_hold(i) for i in self._inputs(c.get_of(plan.on))]
         try:
             await c.commit_catalog(tx)

@@ -8,6 +8,7 @@ from adapter.catalog.objects import Cluster, IndexDetails, Item, MaterializedVie
 from adapter.coord.timestamp_selection import combine
 from adapter.sequencer.dataflows import Imports, description, find_imports
 from adapter.sequencer.inline import inline_views
+from adapter.sequencer.scalars import scalars_of
 from adapter.transform import optimize_dataflow
 from adapter.transform.context import IndexInfo
 from compute.plan.description import (
@@ -18,6 +19,8 @@ from compute.plan.description import (
     SinkExport,
 )
 from mzlite.expr import relation as r
+from mzlite.expr.scalar import Unmaterializable, walk
+from mzlite.repr.errors import SqlError
 from mzlite.repr.ids import ClusterId, GlobalId
 from mzlite.repr.timestamp import MAX, Frontier, Timestamp
 
@@ -57,6 +60,28 @@ def _since(c: Coordinator, imports: Imports) -> Timestamp:
     return MAX if since is None else since
 
 
+def check_maintainable(id: GlobalId, plan: r.Mir, imports: Imports) -> None:
+    """Refuse what cannot be kept up to date, before anything of it is durable: mz_now() elsewhere than in a filter that
+    compares it."""
+    for node in r.walk(plan):
+        if not isinstance(node, r.Filter):
+            for scalar in scalars_of(node):
+                if any(isinstance(s, Unmaterializable) and s.func == "mz_now" for s in walk(scalar)):
+                    raise SqlError(
+                        "0A000",
+                        "calls to mz_now are only supported in WHERE and HAVING clauses of maintained objects",
+                        hint="temporal filters are comparisons of mz_now() joined by AND",
+                    )
+    description("check", [(id, plan)], imports, 0, uppers={})
+
+
+def check_index(c: Coordinator, cluster: Cluster, on: GlobalId) -> None:
+    """Like check_maintainable, for an index on a view."""
+    if c.shard_of(on) is None and (mir := c.definition(on)) is not None:
+        plan, imports = optimize_maintained(c, mir, _indexes(c, cluster, frozenset((on,)), on))
+        check_maintainable(on, plan, imports)
+
+
 def create_index_dataflow(c: Coordinator, item: Item) -> None:
     """Install the dataflow of an index: an import arranged, or a view computed and arranged."""
     details = item.details
@@ -94,6 +119,7 @@ def view_as_of(c: Coordinator, cluster: Cluster, mir: r.Mir, id: GlobalId) -> tu
     """(optimized plan, imports, first readable time) of a materialized view's dataflow."""
     indexes = _indexes(c, cluster, r.global_ids(mir), id)
     plan, imports = optimize_maintained(c, mir, indexes)
+    check_maintainable(id, plan, imports)
     return plan, imports, _since(c, imports)
 
 

@@ -83,7 +83,7 @@ def plan_insert(ctx: PlanContext, statement: st.Insert) -> p.Plan:
         columns, types = (), ()
         rel: hir.Relation = hir.UNIT
     else:
-        rel, width = _source(ctx, statement.query, table, columns, types)
+        rel, width = _source(ctx, statement.query, table, columns, types, listed=bool(statement.columns))
         columns = columns[:width]
     refuse_mz_now(rel)
     # Place the given columns, fill the others with defaults.
@@ -115,7 +115,12 @@ def refuse_mz_now(rel: hir.Relation) -> None:
 
 
 def _source(
-    ctx: PlanContext, query: ast.Query, table: CatalogItem, columns: tuple[int, ...], types: tuple[ScalarType, ...]
+    ctx: PlanContext,
+    query: ast.Query,
+    table: CatalogItem,
+    columns: tuple[int, ...],
+    types: tuple[ScalarType, ...],
+    listed: bool,
 ) -> tuple[hir.Relation, int]:
     """The rows to insert with the target's types, and how many columns they have."""
     body = query.body
@@ -131,7 +136,7 @@ def _source(
     if isinstance(body, ast.Values) and plain:
         x = ExprContext(ctx, [], "VALUES")
         width = len(body.rows[0])
-        _check_width(width, len(columns))
+        _check_width(width, len(columns), listed)
         rows: list[tuple[hir.Scalar, ...]] = []
         for row in body.rows:
             if len(row) != width:
@@ -147,16 +152,17 @@ def _source(
         return values_relation(rows, types[:width]), width
     planned_query = plan_query(ctx, query, [], types)
     width = len(planned_query.project)
-    _check_width(width, len(columns))
+    _check_width(width, len(columns), listed)
     if planned_query.untyped and any(planned_query.types[i] != types[i] for i in planned_query.untyped):
         planned_query = plan_query(ctx, query, [], types)
     return _assigned_relation(ctx, planned_query, types, [desc.names[c] for c in columns]), width
 
 
-def _check_width(width: int, available: int) -> None:
+def _check_width(width: int, available: int, listed: bool) -> None:
+    """Without a column list the columns that get no value take their defaults."""
     if width > available:
         raise SqlError("42601", "INSERT has more expressions than target columns")
-    if width < available:
+    if width < available and listed:
         raise SqlError("42601", "INSERT has more target columns than expressions")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mzlite.expr.call import Args, CallSite, Kernel, RowErrors
-from mzlite.expr.functions.registry import register
+from mzlite.expr.functions.registry import operator, register
 from mzlite.expr.functions.text import value
 from mzlite.expr.kernels import numerics
 from mzlite.expr.kernels.adapt import checked, elementwise, per_value, same_error
@@ -189,6 +189,7 @@ def _power(a: Any, b: Any) -> tuple[Any, list[Any]]:
 
 for _name in ("pow", "power"):
     register(_name, "float8, float8 -> float8", checked(_power, Layout.F64), display="powf64")
+operator("^", "power", "float8, float8 -> float8", checked(_power, Layout.F64))
 
 
 # --- numerics ---------------------------------------------------------------------------------------------------------
@@ -286,6 +287,7 @@ def _pow(a: Decimal, b: Decimal) -> Decimal:
     return numerics.finish(_TRANSCENDENTAL.power(a, b))
 
 
+operator("^", "power", "numeric, numeric -> numeric", per_value(_pow))
 register("cbrt", "numeric -> float8", per_value(_cbrt), display="cbrt")
 
 
