@@ -152,6 +152,8 @@ class CopyReader:
         """The part that holds whole rows, and the rest."""
         if self._options.format == "csv":
             # A newline inside quotes is data: cut at the last newline that has an even number of quotes before it.
+            if self._options.escape != self._options.quote:
+                return b"", data  # an escaped quote would have to be told from a closing one: wait for the end
             quote = self._options.quote.encode()
             at = len(data)
             while True:

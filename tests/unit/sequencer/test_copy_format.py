@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -36,7 +37,7 @@ def read(data: bytes, form: CopyFormat, cuts: list[int]) -> list[tuple[object, .
     out: list[tuple[object, ...]] = []
     edges = [0, *sorted(cuts), len(data)]
     batches = []
-    for start, stop in zip(edges, edges[1:]):
+    for start, stop in itertools.pairwise(edges):
         batches += list(reader.feed(data[start:stop]))
     batches += list(reader.finish())
     for columns, n in batches:
