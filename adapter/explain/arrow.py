@@ -18,7 +18,7 @@ from adapter.explain.names import ColumnNames, Columns, Names
 from adapter.explain.options import ExplainOptions
 from compute.plan import lir as p
 from mzlite.expr.mfp import MapFilterProject
-from mzlite.expr.text.print import print_aggregate, print_window_call
+from mzlite.expr.text.print import print_aggregate, print_window_call, table_function_name
 from mzlite.repr.ids import GlobalId
 
 
@@ -77,7 +77,7 @@ class _Printer:
             case p.LirFlatMap(_, input, func, exprs, mfp):
                 c = Columns(self.columns.of(input), humanized=True)
                 after = self._mfp(mfp, self.columns.of(input) + (None,) * func.typ.arity)
-                return f"Table Function {func.func.partition('<')[0]}({c.scalars(exprs)})", after, (input,)
+                return f"Table Function {table_function_name(func)}({c.scalars(exprs)})", after, (input,)
             case p.LirJoin():
                 return self._join(e)
             case p.LirReduce():

@@ -61,7 +61,12 @@ def _fast_path(path: object) -> Any:
             return _value(plan)
         case PeekExisting(on, index, literals, mfp):
             return {
-                "PeekExisting": {"on": on, "index": index, "lookups": literals and len(literals), "mfp": _value(mfp)}
+                "PeekExisting": {
+                    "on": on,
+                    "index": index,
+                    "lookups": None if literals is None else len(literals),
+                    "mfp": _value(mfp),
+                }
             }
         case PeekPersist(on, mfp):
             return {"PeekPersist": {"on": on, "mfp": _value(mfp)}}

@@ -19,7 +19,7 @@ from adapter.explain.options import ExplainOptions
 from compute.plan import lir as p
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.scalar import Scalar
-from mzlite.expr.text.print import print_aggregate, print_literal, print_window_call
+from mzlite.expr.text.print import print_aggregate, print_literal, print_window_call, table_function_name
 from mzlite.repr.types import RelationType
 
 MAX_CONSTANT_ROWS = 20
@@ -83,7 +83,7 @@ class _Printer:
             case p.LirFlatMap(_, input, func, exprs, mfp):
                 c = self._printer(self.columns.of(input))
                 after = self._mfp(mfp, self.columns.of(input) + (None,) * func.typ.arity)
-                call = f"FlatMap {func.func.partition('<')[0]}({c.scalars(exprs)})"
+                call = f"FlatMap {table_function_name(func)}({c.scalars(exprs)})"
                 return call, ["mfp_after", *("  " + x for x in after)] if after else [], (input,)
             case p.LirJoin():
                 return self._join(e)

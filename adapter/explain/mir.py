@@ -16,7 +16,7 @@ from adapter.explain.usage import Usages
 from adapter.transform.join_implementation import lookup_traits
 from mzlite.expr import relation as r
 from mzlite.expr.scalar import Scalar, WindowCall
-from mzlite.expr.text.print import print_aggregate, print_literal, print_scalar, print_window_call
+from mzlite.expr.text.print import print_aggregate, print_literal, print_scalar, print_window_call, table_function_name
 from mzlite.expr.typecheck import Types
 from mzlite.repr.errors import decode_error
 from mzlite.repr.types import RelationType
@@ -111,7 +111,7 @@ class MirPrinter:
             case r.Map(_, scalars):
                 return [f"Map ({self.column_printer(e).scalars(scalars)})"]
             case r.FlatMap(input, func, exprs):
-                return [f"FlatMap {func.func.partition('<')[0]}({self.column_printer(input).scalars(exprs)})"]
+                return [f"FlatMap {table_function_name(func)}({self.column_printer(input).scalars(exprs)})"]
             case r.Filter(input, predicates):
                 return [f"Filter {self._predicates(input, predicates)}"]
             case r.Join():

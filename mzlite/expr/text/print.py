@@ -18,7 +18,19 @@ from collections.abc import Callable, Sequence
 from mzlite.expr import relation as r
 from mzlite.expr.aggregates import AGGREGATES
 from mzlite.expr.functions import FUNCTIONS
-from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, Unmaterializable, WindowCall
+from mzlite.expr.scalar import (
+    Aggregate,
+    Call,
+    ColumnOrder,
+    If,
+    Literal,
+    Ref,
+    Scalar,
+    TableFunc,
+    Unmaterializable,
+    WindowCall,
+)
+from mzlite.expr.table_functions import TABLE_FUNCTIONS
 from mzlite.repr.datum import decode_datum
 from mzlite.repr.errors import decode_error
 from mzlite.repr.text import format_datum
@@ -78,12 +90,20 @@ def print_scalar(e: Scalar, column: Callable[[int], str] | None = None) -> str:
     raise AssertionError(e)
 
 
+def table_function_name(func: TableFunc) -> str:
+    """As in SQL; `ordinality:` in front for WITH ORDINALITY."""
+    prefix, colon, id = func.func.rpartition(":")
+    return prefix + colon + (TABLE_FUNCTIONS[id].name or id.partition("<")[0])
+
+
 def print_order(o: ColumnOrder) -> str:
     return f"#{o.column} {'desc' if o.desc else 'asc'} nulls_{'last' if o.nulls_last else 'first'}"
 
 
 def print_aggregate(a: Aggregate, column: Callable[[int], str] | None = None) -> str:
     args = ", ".join(print_scalar(x, column) for x in a.args) or "*"
+    if args == "true" and not a.distinct and AGGREGATES[a.func].name == "count":
+        args = "*"
     text = f"{AGGREGATES[a.func].name}({'distinct ' if a.distinct else ''}{args}"
     if a.order_by:
         shown = [
@@ -182,7 +202,7 @@ def _line(node: r.Mir, names: Callable[[str], str]) -> list[str]:
         case r.Map(_, scalars):
             return [f"Map ({', '.join(map(print_scalar, scalars))})"]
         case r.FlatMap(_, func, exprs):
-            return [f"FlatMap {func.func.partition('<')[0]}({', '.join(map(print_scalar, exprs))})"]
+            return [f"FlatMap {table_function_name(func)}({', '.join(map(print_scalar, exprs))})"]
         case r.Filter(_, predicates):
             return [f"Filter {' AND '.join(map(print_scalar, predicates))}"]
         case r.Join():
