@@ -18,7 +18,7 @@ from adapter.sql.plan.relations import plan_table_ref
 from mzlite.expr import relation as mir
 from mzlite.expr import typecheck
 from mzlite.expr.relation import RowSetFinishing
-from mzlite.expr.scalar import Scalar, Unmaterializable
+from mzlite.expr.scalar import ColumnOrder, Scalar, Unmaterializable
 from mzlite.repr.errors import SqlError, unsupported
 from mzlite.repr.types import BOOL, INT8, MZ_TIMESTAMP, ColumnType, RelationDesc, RelationType
 
@@ -38,14 +38,25 @@ def finish_select(ctx: PlanContext, planned: PlannedQuery, as_of: p.AsOf | None 
         if not constant:
             raise unsupported("LIMIT that is not a constant")
         limit = value
-    finishing = RowSetFinishing(planned.order_by, limit, planned.offset, planned.project)
+    narrow, finishing = _narrowed(relation, planned, limit)
     return p.SelectPlan(
-        relation,
+        narrow,
         describe(planned, relation),
         finishing,
         as_of,
         unplannable_parameters=ctx.parameters_in_limits,
     )
+
+
+def _narrowed(relation: mir.Mir, planned: PlannedQuery, limit: int | None) -> tuple[mir.Mir, RowSetFinishing]:
+    """Only what is shown or ordered by leaves the relation, so that the optimizer sees what nobody reads."""
+    outputs = tuple(dict.fromkeys((*planned.project, *(o.column for o in planned.order_by))))
+    at = {c: i for i, c in enumerate(outputs)}
+    order_by = tuple(ColumnOrder(at[o.column], o.desc, o.nulls_last) for o in planned.order_by)
+    finishing = RowSetFinishing(order_by, limit, planned.offset, tuple(at[c] for c in planned.project))
+    if outputs == tuple(range(typecheck.typ(relation).arity)):
+        return relation, finishing
+    return mir.Project(relation, outputs), finishing
 
 
 def describe(planned: PlannedQuery, relation: mir.Mir) -> RelationDesc:
