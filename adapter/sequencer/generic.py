@@ -23,7 +23,7 @@ from adapter.sequencer.peek import PeekPlan, replace_literals
 from adapter.sequencer.scalars import scalars_of, substitute, unmaterializable
 from adapter.sequencer.values import literal
 from adapter.sql.plans import SelectPlan
-from adapter.transform import optimize_dataflow
+from adapter.transform import optimize_read
 from mzlite.expr import relation as r
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import Call, Scalar, Unmaterializable, walk
@@ -114,7 +114,7 @@ def _planned(
     reads = r.global_ids(mir)
     indexes = c.index_infos(cluster, reads)
     inlined = inline_views(mir, c.definition, lambda id: id in indexes)
-    optimized = optimize_dataflow(inlined, indexes)
+    optimized = optimize_read(inlined, indexes)
     return c.sequencer.peeks.choose_path(session, mir, optimized, plan.finishing, cluster, indexes, reads)
 
 

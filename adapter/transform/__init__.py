@@ -8,6 +8,6 @@ A rule never fails on a plan it does not understand: it returns it unchanged.
 """
 
 from adapter.transform.context import Context, IndexInfo
-from adapter.transform.pipeline import optimize_dataflow, optimize_local
+from adapter.transform.pipeline import optimize_dataflow, optimize_local, optimize_read
 
-__all__ = ["Context", "IndexInfo", "optimize_dataflow", "optimize_local"]
+__all__ = ["Context", "IndexInfo", "optimize_dataflow", "optimize_local", "optimize_read"]

@@ -147,3 +147,8 @@ def optimize_dataflow(
     _bounded(e)
     e = fixpoint(e, LOGICAL, Context())
     return run(e, PHYSICAL, Context(indexes, single_time=single_time))
+
+
+def optimize_read(e: r.Mir, indexes: Mapping[GlobalId, tuple[IndexInfo, ...]]) -> r.Mir:
+    """For a read at one time."""
+    return optimize_dataflow(e, indexes, single_time=True)
