@@ -33,6 +33,8 @@ def matches(codes: U64, keys: Sequence[Column], view: View, key: Sequence[int]) 
     """
     m = len(codes)
     limit = CHUNK_ROWS
+    if m == 0:
+        return
     if m == 1:
         yield from _match_one(codes[0], keys, view, key, limit)
         return
