@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from compute.client.collection import ComputeCollection, SubscribeCallback
 from compute.client.errors import CollectionMissing, ReadHoldInsufficient, ReplicaMissing
 from compute.client.holds import ReadHold
@@ -264,7 +266,9 @@ class Instance:
         self._send(AllowWrites(id))
 
     def drop_collection(self, id: GlobalId) -> None:
-        self.collection(id).policy.release()
+        collection = self.collection(id)
+        collection.subscribe_callback = None
+        collection.policy.release()
 
     def set_read_policy(self, id: GlobalId, lag_ms: int | None) -> None:
         collection = self.collection(id)
@@ -443,8 +447,10 @@ def trim(batch: SubscribeBatch, seen: Frontier) -> SubscribeBatch | None:
     """What of a batch is news to a client that has seen everything before `seen` (None: it has seen all there is)."""
     if frontier_le(batch.upper, seen) and batch.error is None:
         return None
-    if seen is None or batch.lower is None or batch.lower >= seen or batch.updates is None:
+    if seen is None or batch.lower is None or batch.lower >= seen:
         return batch
-    updates = decode_updates(batch.updates)
-    fresh = updates.filter(updates.time >= seen)
-    return SubscribeBatch(batch.id, seen, batch.upper, encode_updates(fresh), batch.error)
+    fresh: bytes | None = None
+    if batch.updates is not None:
+        updates = decode_updates(batch.updates)
+        fresh = encode_updates(updates.filter(updates.time >= np.uint64(seen)))
+    return SubscribeBatch(batch.id, seen, batch.upper, fresh, batch.error)

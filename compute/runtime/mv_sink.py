@@ -113,7 +113,10 @@ class MaterializedViewWriter:
 
     def start(self) -> None:
         if self._reader is None:
-            self._reader = self._storage.open(self.shard, self._as_of, self._persisted, self._persisted_errors)
+            # What lies before the shard's upper only matters as a sum, so it may have been compacted beyond as_of.
+            self._reader = self._storage.open(
+                self.shard, self._as_of, self._persisted, self._persisted_errors, any_since=True
+            )
 
     def stop(self) -> None:
         """The sink was dropped: nothing more is written."""

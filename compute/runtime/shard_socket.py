@@ -44,8 +44,9 @@ class ShardSocket:
         on_updates: OnUpdates,
         on_errors: OnUpdates | None = None,
         on_failed: OnFailed | None = None,
+        any_since: bool = False,
     ) -> int:
-        return self._connected().open(shard, as_of, on_updates, on_errors, on_failed)
+        return self._connected().open(shard, as_of, on_updates, on_errors, on_failed, any_since)
 
     def close(self, reader: int) -> None:
         self._connected().close(reader)

@@ -27,8 +27,12 @@ class StorageLink(Protocol):
         on_updates: OnUpdates,
         on_errors: OnUpdates | None = None,
         on_failed: OnFailed | None = None,
+        any_since: bool = False,
     ) -> int:
-        """Read a shard from its contents at as_of on. Calls back only from the run loop, never from inside open."""
+        """Read a shard from its contents at as_of on. Calls back only from the run loop, never from inside open.
+
+        any_since: as it stands, however far it has been compacted beyond as_of; otherwise that is a failure.
+        """
 
     def close(self, reader: int) -> None:
         """No more calls for it. Unknown readers are ignored."""

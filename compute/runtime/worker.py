@@ -128,6 +128,7 @@ class Worker:
         if isinstance(command, Hello):
             if self._nonce is not None and command.nonce != self._nonce:
                 self._collecting = []
+                self.peeks.discard()
             self._nonce = command.nonce
             self.outbox.clear()
             self._emit(Status("hello", command.nonce.encode()))
@@ -451,7 +452,6 @@ class Worker:
     # -- reconnection
 
     def _reconcile(self, collected: list[ComputeCommand]) -> None:
-        self.peeks.discard()
         self.outbox = [r for r in self.outbox if isinstance(r, Status)]
         plan = reconcile.reconcile(self._history, collected)
         for id in plan.drop:
@@ -630,6 +630,9 @@ class Worker:
         if self.registry is not None:
             self.registry.flush()
         outbox, self.outbox = self.outbox, []
+        if self._collecting is not None:
+            # What the old connection asked for is nobody's concern; what the new one wants is not known yet.
+            return [r for r in outbox if isinstance(r, Status)]
         return outbox
 
     def _gauges(self) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mzlite.repr.timestamp import Frontier, Timestamp, frontier_le
+from mzlite.repr.timestamp import MAX, Frontier, Timestamp, frontier_le
 from mzlite.repr.updates import Updates
 from mzlite.storage import frames as f
 from mzlite.storage.frames import FrameReader, frame, read_batch, send_now
@@ -140,14 +140,15 @@ class ShardClient:
         on_updates: OnUpdates | None = None,
         on_errors: OnUpdates | None = None,
         on_failed: OnFailed | None = None,
+        any_since: bool = False,
     ) -> int:
-        """Read a shard from its contents at as_of on.
+        """Read a shard from its contents at as_of on. any_since: however far it has been compacted beyond as_of.
 
         Callbacks come from poll: on_errors (only when there are error rows) before on_updates, whose parts may be none.
         """
         self._next += 1
         self._readers[self._next] = _Reader(as_of, on_updates, on_errors, on_failed)
-        self._request(frame(f.OPEN, self._next, shard, as_of))
+        self._request(frame(f.OPEN, self._next, shard, MAX if any_since else as_of))
         return self._next
 
     def close(self, reader: int) -> None:

@@ -41,14 +41,16 @@ class SimConnection:
 
 
 class SimProcesses:
-    def __init__(self, replica: SimReplica) -> None:
+    def __init__(self, replica: SimReplica, name: str) -> None:
         self.replica = replica
+        self.name = name
         self.maintenance: list[Any] = list(replica.runtimes[0])
         self.interactive: list[Any] | None = list(replica.runtimes[1]) if len(replica.runtimes) > 1 else None
         self.connections: list[SimConnection] = []
+        self.survives = False
 
     def kill(self) -> None:
-        if not self.replica.dead:
+        if not self.replica.dead and not self.survives:
             self.replica.kill()
 
 
@@ -68,7 +70,13 @@ class SimOrchestrator(Orchestrator):
         return
 
     def spawn(self, name: str, workers: int, interactive: bool) -> Any:
-        processes = SimProcesses(SimReplica(self.shards, workers, interactive, self.now_ms))
+        orphan = next((p for p in self.replicas if p.survives and p.name == name and not p.replica.dead), None)
+        if orphan is not None:
+            self.replicas.remove(orphan)
+            replica = orphan.replica
+        else:
+            replica = SimReplica(self.shards, workers, interactive, self.now_ms)
+        processes = SimProcesses(replica, name)
         self.replicas = [p for p in self.replicas if not p.replica.dead]
         self.replicas.append(processes)
         return processes
@@ -83,9 +91,27 @@ class SimOrchestrator(Orchestrator):
     def live(self) -> list[SimProcesses]:
         return [p for p in self.replicas if not p.replica.dead]
 
+    def forget_orphans(self) -> None:
+        """Processes whose replica was dropped while the connection was broken."""
+        for processes in self.live():
+            if processes.survives:
+                processes.replica.kill()
+
+    def lose_connection(self, processes: SimProcesses) -> None:
+        """The controller's connection breaks, the processes live: the next spawn is a reconnection to them."""
+        processes.survives = True
+        for sim in processes.replica.workers:  # everything that was sent has arrived
+            while sim.take_command():
+                pass
+        self._close(processes)
+
     def crash(self, processes: SimProcesses) -> None:
         """A worker of the replica ends without a word."""
         processes.replica.kill()
+        self._close(processes)
+
+    @staticmethod
+    def _close(processes: SimProcesses) -> None:
         for connection in processes.connections:
             if connection.open:
                 asyncio.get_running_loop().call_soon(connection.on_close)

@@ -25,6 +25,7 @@ class SimShards:
     def __init__(self) -> None:
         self.shards: dict[str, SimShard] = {}
         self.ids = itertools.count(1)
+        self.on_upper: Callable[[str, Frontier], None] = lambda shard, upper: None
 
     def shard(self, name: str) -> SimShard:
         return self.shards.setdefault(name, SimShard())
@@ -39,6 +40,7 @@ class SimShards:
         for reader, (storage, on_updates) in list(shard.readers.items()):
             parts = [updates] if updates is not None and len(updates) else []
             storage.deliver(reader, on_updates, parts, upper)
+        self.on_upper(name, upper)
         return True
 
 
@@ -58,10 +60,14 @@ class SimStorage:
         on_updates: OnUpdates,
         on_errors: OnUpdates | None = None,
         on_failed: OnFailed | None = None,
+        any_since: bool = False,
     ) -> int:
         reader = next(self._shards.ids)
         state = self._shards.shard(shard)
-        assert as_of >= state.since, f"shard {shard} read at {as_of}, but its since is {state.since}"
+        if as_of < state.since and not any_since:
+            assert on_failed is not None
+            self._events.append(lambda: on_failed(f"shard {shard} read at {as_of}, but its since is {state.since}"))
+            return reader
         self._open[reader] = shard
         state.readers[reader] = (self, on_updates)
         self.deliver(reader, on_updates, list(state.parts), state.upper)

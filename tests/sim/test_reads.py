@@ -13,6 +13,7 @@ import os
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from compute.client import replica as replica_module
@@ -25,10 +26,20 @@ from compute.plan.description import (
     IndexDesc,
     IndexExport,
     IndexImport,
+    MaterializedViewSink,
+    SinkExport,
     SourceImport,
+    SubscribeSink,
 )
-from compute.protocol.command import IndexTarget
-from compute.protocol.response import PeekCanceled, PeekError, PeekResponse, PeekRows
+from compute.protocol.command import IndexTarget, PersistTarget
+from compute.protocol.response import (
+    PeekCanceled,
+    PeekError,
+    PeekResponse,
+    PeekRows,
+    SubscribeBatch,
+    SubscribeDropped,
+)
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.relation import RowSetFinishing
 from mzlite.expr.scalar import Ref
@@ -36,8 +47,8 @@ from mzlite.repr.datum import column_to_datums, encode_datum
 from mzlite.repr.encode import decode_updates
 from mzlite.repr.errors import decode_error
 from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId, transient, user
-from mzlite.repr.types import INT8, ColumnType, RelationType
-from mzlite.repr.updates import concat_updates, updates_from_rows
+from mzlite.repr.types import INT8, ColumnType, RelationDesc, RelationType
+from mzlite.repr.updates import Updates, concat_updates, updates_from_rows
 from tests.sim.cluster import Simulation
 
 TYPES = (INT8, INT8)
@@ -62,6 +73,37 @@ class Table:
         return Counter({row: n for row, n in total.items() if n})
 
 
+class View:
+    """A materialized view of a table, with its rows' columns as they are."""
+
+    def __init__(self, id: GlobalId, table: Table, as_of: int) -> None:
+        self.id = id
+        self.shard = f"view-{id}"
+        self.table = table
+        self.as_of = as_of
+
+
+class Feed:
+    """A subscribe to a table: what has arrived, and how far it is complete."""
+
+    def __init__(self, table: Table, as_of: int) -> None:
+        self.table = table
+        self.upper: int | None = as_of
+        self.rows: Counter[Row] = Counter()
+
+    def arrived(self, batch: SubscribeBatch | SubscribeDropped) -> None:
+        if isinstance(batch, SubscribeDropped):
+            return
+        assert batch.error is None
+        assert batch.lower == self.upper, f"batches do not abut: {batch.lower} after {self.upper}"
+        if batch.updates is not None:
+            self.rows.update(rows_of_updates(decode_updates(batch.updates)))
+            self.rows = Counter({row: n for row, n in self.rows.items() if n})
+        self.upper = batch.upper
+        assert self.upper is not None
+        assert self.rows == self.table.at(self.upper - 1)
+
+
 class Read:
     """A peek under way. own: a transient index that was made for it."""
 
@@ -69,6 +111,7 @@ class Read:
         self.future = future
         self.expected = expected
         self.cancelled = cancelled
+        self.target = GlobalId("")
 
 
 class Client:
@@ -83,6 +126,9 @@ class Client:
         self.indexes: dict[GlobalId, Table] = {}
         self.reads: dict[str, Read] = {}
         self.holds: list[ReadHold] = []
+        self.views: list[View] = []
+        self.feeds: dict[GlobalId, Feed] = {}
+        sim.shards.on_upper = self.shard_moved
         self.next_id = 1
         self.next_replica = 1
         self.checked = 0
@@ -183,7 +229,7 @@ class Client:
             self._read(IndexTarget(own), table, ts, None, lookup=False)
         self.controller.drop_collection(own)
 
-    def _read(self, target: IndexTarget, table: Table, ts: int, hold: ReadHold | None, lookup: bool = True) -> None:
+    def _read(self, target: IndexTarget | PersistTarget, table: Table, ts: int, hold: ReadHold | None, lookup: bool = True) -> None:
         expected = table.at(ts)
         constraints = None
         if lookup and self.random.random() < 0.5:
@@ -201,6 +247,7 @@ class Client:
             self.reads[uuid].expected = _Later(table, ts, constraints)  # type: ignore[assignment]
         else:
             self.reads[uuid] = Read(future, expected)
+        self.reads[uuid].target = target.id
 
     def cancel(self) -> None:
         if self.reads:
@@ -214,10 +261,91 @@ class Client:
         elif self.indexes:
             self.holds.append(self.controller.acquire_hold(self.random.choice(list(self.indexes))))
 
+    def shard_moved(self, shard: str, upper: int | None) -> None:
+        for view in self.views:
+            if view.shard == shard:
+                self.controller.storage_frontier(view.id, upper)
+
+    def _source(self, table: Table) -> tuple[dict[GlobalId, SourceImport], dict[GlobalId, IndexImport], int]:
+        """The table for a dataflow: through one of its indexes, or from its shard; and from when on."""
+        indexes = [i for i, t in self.indexes.items() if t is table]
+        if indexes and self.random.random() < 0.5:
+            index = self.random.choice(indexes)
+            since = self.controller.frontiers(index)[0]
+            assert since is not None
+            return {}, {index: IndexImport(IndexDesc(table.id, (Ref(0),)), RELATION)}, since
+        since = self.controller.frontiers(table.id)[0]
+        assert since is not None
+        return {table.id: SourceImport(table.shard, RELATION)}, {}, since
+
+    def create_view(self) -> None:
+        if not self.tables or len(self.views) >= 2:
+            return
+        table = self.random.choice(self.tables)
+        sources, imports, as_of = self._source(table)
+        view = View(user(self.id()), table, as_of)
+        shard = self.sim.shards.shard(view.shard)
+        shard.upper = shard.since = as_of
+        self.views.append(view)
+        self.controller.register_storage_collection(view.id, view.shard, since=as_of, upper=as_of)
+        sink = SinkExport(table.id, RelationDesc(("a", "b"), RELATION), MaterializedViewSink(view.shard))
+        self.controller.create_dataflow(
+            CLUSTER, DataflowDescription(f"view {view.id}", sources, imports, (), {}, {view.id: sink}, as_of)
+        )
+
+    def drop_view(self) -> None:
+        if self.views:
+            view = self.views.pop(self.random.randrange(len(self.views)))
+            self.check_view(view)
+            for uuid, read in self.reads.items():
+                if read.target == view.id:  # what is never written now would be waited for
+                    read.cancelled = True
+                    self.controller.cancel_peek(uuid)
+            self.controller.drop_collection(view.id)
+            self.controller.drop_storage_collection(view.id)
+
+    def check_view(self, view: View) -> None:
+        shard = self.sim.shards.shard(view.shard)
+        upper = shard.upper
+        assert upper is not None
+        if upper > view.as_of:
+            at = self.random.randrange(max(view.as_of, shard.since), upper)
+            total: Counter[Row] = Counter()
+            for part in shard.parts:
+                total.update(rows_of_updates(part.filter(part.time <= np.uint64(at))))
+            assert Counter({row: n for row, n in total.items() if n}) == view.table.at(at), (view.id, at)
+            self.checked += 1
+
+    def read_view(self) -> None:
+        if self.views:
+            view = self.random.choice(self.views)
+            ts = self._readable(view.id)
+            self._read(PersistTarget(view.id, view.shard, RELATION), view.table, ts, None, lookup=False)
+
+    def subscribe(self) -> None:
+        if not self.tables or len(self.feeds) >= 2:
+            return
+        table = self.random.choice(self.tables)
+        sources, imports, as_of = self._source(table)
+        id = transient(self.id())
+        sink = SinkExport(table.id, RelationDesc(("a", "b"), RELATION), SubscribeSink())
+        self.controller.create_dataflow(
+            CLUSTER, DataflowDescription("feed", sources, imports, (), {}, {id: sink}, as_of)
+        )
+        feed = self.feeds[id] = Feed(table, as_of)
+        self.controller.on_subscribe(id, feed.arrived)
+
+    def unsubscribe(self) -> None:
+        if self.feeds:
+            id = self.random.choice(list(self.feeds))
+            del self.feeds[id]
+            self.controller.drop_collection(id)
+
     def crash(self) -> None:
-        live = self.sim.orchestrator.live()
-        if live and self.random.random() < 0.3:
-            self.sim.orchestrator.crash(self.random.choice(live))
+        live = [p for p in self.sim.orchestrator.live() if not p.survives]
+        if live:
+            fate = self.sim.orchestrator.crash if self.random.random() < 0.3 else self.sim.orchestrator.lose_connection
+            fate(self.random.choice(live))
 
     def replicas(self) -> None:
         existing = list(self.controller.replicas(CLUSTER))
@@ -265,15 +393,18 @@ class _Later:
         return Counter({row: n for row, n in rows.items() if encode_datum(INT8, row[0]) == self.constraints[0][0]})
 
 
+def rows_of_updates(updates: Updates) -> Counter[Row]:
+    total: Counter[Row] = Counter()
+    if len(updates):
+        a, b = (column_to_datums(INT8, c) for c in updates.columns)
+        for row, diff in zip(zip(a, b), updates.diff.tolist()):
+            total[row] += diff
+    return total
+
+
 def rows_of(response: PeekResponse) -> Counter[Row]:
     assert isinstance(response, PeekRows)
-    total: Counter[Row] = Counter()
-    if response.rows:
-        updates = decode_updates(response.rows)
-        if len(updates):
-            a, b = (column_to_datums(INT8, c) for c in updates.columns)
-            for row, diff in zip(zip(a, b), updates.diff.tolist()):
-                total[row] += diff
+    total = rows_of_updates(decode_updates(response.rows)) if response.rows else Counter()
     return Counter({row: n for row, n in total.items() if n})
 
 
@@ -295,12 +426,17 @@ async def scenario(seed: int, workers: int, interactive: bool) -> int:
     sim = Simulation(seed)
     controller = sim.controller
     controller.create_cluster(CLUSTER)
+    violations: list[bytes] = []
+    controller.on_status(
+        CLUSTER, lambda replica, status: violations.append(status.payload) if status.kind == "protocol_violation" else None
+    )
     controller.create_replica(CLUSTER, ReplicaId("r0"), ReplicaConfig(workers, interactive))
     client = Client(sim, workers, interactive)
     rare = [client.crash, client.replicas, client.stall, client.hold]
     common = [
         client.create_table, client.commit, client.commit, client.pass_time, client.create_index, client.drop_index,
         client.peek, client.peek, client.peek, client.one_shot, client.one_shot, client.cancel,
+        client.create_view, client.drop_view, client.read_view, client.subscribe, client.unsubscribe,
     ]
     for _ in range(sim.random.randrange(50, 250)):
         choice = sim.random.random()
@@ -314,6 +450,9 @@ async def scenario(seed: int, workers: int, interactive: bool) -> int:
                 await sim.act()
         client.check_reads()
     # Let everything that was asked be answered ...
+    for _ in range(3):
+        await asyncio.sleep(0.001)
+    sim.orchestrator.forget_orphans()
     for processes in sim.orchestrator.live():
         for worker in processes.replica.workers:
             worker.to_twin.backlogged = False
@@ -327,9 +466,18 @@ async def scenario(seed: int, workers: int, interactive: bool) -> int:
         await asyncio.sleep(0.001)
     client.check_reads()
     assert not client.reads, f"unanswered: {list(client.reads)}"
+    for view in client.views:
+        assert sim.shards.shard(view.shard).upper == view.table.upper
+        client.check_view(view)
+    for feed in client.feeds.values():
+        assert feed.upper == feed.table.upper
     # ... and everything be dropped.
     for hold in client.holds:
         hold.release()
+    while client.views:
+        client.drop_view()
+    while client.feeds:
+        client.unsubscribe()
     for id in list(client.indexes):
         controller.drop_collection(id)
     await sim.settle()
@@ -337,8 +485,10 @@ async def scenario(seed: int, workers: int, interactive: bool) -> int:
         controller.drop_storage_collection(table.id)
     await sim.settle()
     assert_nothing_left(sim)
+    assert not violations, violations
     assert all(s.readers == {} for s in sim.shards.shards.values())
-    assert {shard for shard, since in sim.since_log if since is None} == {t.shard for t in client.tables}
+    dropped = {shard for shard, since in sim.since_log if since is None and shard.startswith("shard")}
+    assert dropped == {t.shard for t in client.tables}
     controller.drop_cluster(CLUSTER)
     return client.checked
 
