@@ -121,7 +121,8 @@ def _call(e: Call) -> Run:
         runs = [compile_scalar(a) for a in e.args]
         if e.func == "coalesce":
             return _coalesce(e, runs)
-        return _connective([(run, can_error(a)) for run, a in zip(runs, e.args)], decisive=e.func == "or")
+        operands = [_Operand(run, can_error(a), support(a)) for run, a in zip(runs, e.args)]
+        return _connective(operands, decisive=e.func == "or")
     entry = FUNCTIONS[e.func]
     kernel = entry.kernel
     assert kernel is not None, f"{e.func} has no kernel"
@@ -145,24 +146,66 @@ def _truth(column: Column) -> tuple[BoolArray, BoolArray | None]:
     return column.values, column.valid
 
 
-def _connective(operands: list[tuple[Run, bool]], *, decisive: bool) -> Run:
-    """AND (decisive False) or OR (decisive True): a decisive operand settles a row whatever the others are.
+class _Operand(NamedTuple):
+    """Of AND and OR. fails: can raise errors. reads: columns."""
 
-    operands: each with whether it can fail.
-    """
+    run: Run
+    fails: bool
+    reads: frozenset[int]
+
+
+_NARROW_ROWS = 4096
+"""Batches of at least this many rows go on with the undecided rows alone, once those are a quarter or less."""
+
+
+def _connective(operands: Sequence[_Operand], *, decisive: bool) -> Run:
+    """AND (decisive False) or OR (decisive True): a decisive operand settles a row whatever the others are."""
+    suffixes: list[Run] = []  # by first operand: what is left from there on
+    reads = [sorted(frozenset().union(*(o.reads for o in operands[k + 1 :]))) for k in range(len(operands))]
+    for first in range(len(operands)):
+        suffixes.append(_suffix(operands, first, suffixes, reads, decisive))
+    return suffixes[0]
+
+
+def _suffix(
+    operands: Sequence[_Operand], first: int, suffixes: list[Run], reads: list[list[int]], decisive: bool
+) -> Run:
+    """The connective over operands[first:]."""
+
+    def narrow(
+        k: int, settled: BoolArray, valid: BoolArray | None, columns: Sequence[Column], errors: RowErrors
+    ) -> Column:
+        """The rows that operands 0..k left open, by the operands after k."""
+        n = len(settled)
+        idx = np.flatnonzero(~settled)
+        own = RowErrors()
+        values, known = _truth(expand(suffixes[k + 1](_rows(columns, reads[k], idx), len(idx), own), len(idx)))
+        errors.add_all(own, idx)
+        out = np.full(n, decisive)
+        out[idx] = values
+        if valid is None and known is None:
+            return FixedColumn(out)
+        open_valid = np.ones(len(idx), np.bool_) if known is None else known.copy()
+        if valid is not None:
+            # NULL so far, and not settled since: NULL.
+            open_valid &= np.broadcast_to(valid, (n,))[idx] | (values == decisive)
+        all_valid = np.ones(n, np.bool_)
+        all_valid[idx] = open_valid
+        return FixedColumn(out & all_valid, all_valid)
 
     def run(columns: Sequence[Column], n: int, errors: RowErrors) -> Column:
         own: RowErrors | None = None
         settled: BoolArray | None = None
         all_valid: BoolArray | None = None
-        for operand, fails in operands:
-            if fails:
+        for k in range(first, len(operands)):
+            operand = operands[k]
+            if operand.fails:
                 each = RowErrors()
-                values, valid = _truth(operand(columns, n, each))
+                values, valid = _truth(operand.run(columns, n, each))
                 if each:
                     own = each if own is None else _graver(own, each)
             else:
-                values, valid = _truth(operand(columns, n, errors))
+                values, valid = _truth(operand.run(columns, n, errors))
             settles = values if decisive else ~values
             if valid is not None:
                 settles = settles & valid
@@ -170,6 +213,9 @@ def _connective(operands: list[tuple[Run, bool]], *, decisive: bool) -> Run:
             settled = settles if settled is None else settled | settles
             if len(settled) == n and settled.all():
                 return FixedColumn(settled if decisive else ~settled)
+            wide = n >= _NARROW_ROWS and k + 1 < len(operands) and own is None and len(settled) == n
+            if wide and 4 * (n - int(np.count_nonzero(settled))) <= n:
+                return narrow(k, settled, all_valid, columns, errors)
         assert settled is not None
         if own:
             for row, error in own.first.items():

@@ -18,7 +18,7 @@ import numpy as np
 from mzlite.expr.call import RowErrors
 from mzlite.expr.eval import Run, compile_scalar, expand
 from mzlite.expr.mfp import MapFilterProject
-from mzlite.expr.scalar import Call, Scalar, support
+from mzlite.expr.scalar import Call, Scalar, support, walk
 from mzlite.repr.column import I64, U64, BoolArray, Column
 from mzlite.repr.fixed import FixedColumn
 from mzlite.repr.types import BOOL
@@ -146,14 +146,17 @@ def _merge(a: Errors, b: tuple[I64, list[bytes]]) -> tuple[I64, list[bytes]]:
 
 def _compile(mfp: MapFilterProject) -> list[_Step]:
     plan: list[tuple[Scalar, bool]] = []
-    pending = sorted(mfp.predicates, key=lambda p: p[0])
+    # Among predicates that can run at the same point, small ones first: what they settle, large ones need not look at.
+    pending = sorted(
+        ((max(p, mfp.input_arity), sum(1 for _ in walk(e)), i, e) for i, (p, e) in enumerate(mfp.predicates))
+    )
     at = 0
 
     def filters(available: int) -> None:
         nonlocal at
         ready: list[Scalar] = []
         while at < len(pending) and pending[at][0] <= available:
-            ready.append(pending[at][1])
+            ready.append(pending[at][3])
             at += 1
         if ready:
             plan.append((ready[0] if len(ready) == 1 else Call("and", tuple(ready), BOOL), True))
