@@ -30,7 +30,8 @@ from mzlite.repr.timestamp import Frontier
 from mzlite.repr.updates import Updates
 from mzlite.repr.var import VarColumn
 
-CHUNK_ROWS = 32_768
+CHUNK_ROWS = 16_384
+CHUNK_BYTES = 1 << 20
 
 
 class Port:
@@ -207,9 +208,12 @@ def error_updates(updates: Updates, rows: I64, errors: Sequence[bytes]) -> Updat
 
 
 def pieces(updates: Updates, rows: int | None = None) -> Iterator[Updates]:
-    """The updates in chunks of at most `rows` (CHUNK_ROWS)."""
+    """The updates in chunks of at most `rows` (CHUNK_ROWS, or fewer where rows are wide)."""
     n = len(updates)
-    rows = rows or CHUNK_ROWS
+    if rows is None:
+        rows = CHUNK_ROWS
+        if n > rows // 8:
+            rows = min(rows, max(rows // 16, CHUNK_BYTES * n // max(updates.nbytes, 1), 1))
     if n <= rows:
         yield updates
         return

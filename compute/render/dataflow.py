@@ -21,7 +21,7 @@ from compute.trace.merge import SLICE_ROWS
 from mzlite.repr.ids import GlobalId
 from mzlite.repr.timestamp import Frontier, frontier_le, meet
 
-SLICE_S = 0.004
+SLICE_S = 0.003
 ROUNDS_CHANNEL = 0
 
 

@@ -18,6 +18,7 @@ from compute.trace.sorting import Rows, cat_rows, is_constant, seal, shrink
 
 SLICE_ROWS = 32_768
 MARK_ROWS = 512
+PLAIN_ROW_BYTES = 48
 
 
 def rows_of(batch: Batch) -> Rows:
@@ -44,13 +45,16 @@ class Merge:
         self.total = self.remaining = sum(map(len, self.runs))
         self.marks: _Marks | None = None
         self.layout: _Layout | None = None
+        # Wide rows take longer: fewer of them a slice.
+        bytes_a_row = sum(r.nbytes for r in self.runs) // self.total if self.total > 1_024 else 0
+        self.weight = max(1, bytes_a_row // PLAIN_ROW_BYTES)
         if not self.remaining:
             self.result = batch_of(rows_of(self.runs[0]), description)
 
     def work(self, rows: int) -> bool:
-        """Merge about `rows` more input rows. True when done."""
+        """Merge about `rows` more plain input rows (or as many bytes of wide ones). True when done."""
         if self.result is None:
-            self._merge_slice(rows)
+            self._merge_slice(max(1, rows // self.weight))
             if self.remaining == 0 and self.result is None:
                 assert self.layout is not None
                 self.result = self.layout.finish(self.description)
