@@ -15,7 +15,7 @@ from mzlite.expr import aggregates, table_functions, window_functions
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import ColumnOrder, Literal, TableFunc, Unmaterializable
 from mzlite.repr.errors import SqlError
-from mzlite.repr.types import DATE, TEXT, TIME, TIMESTAMP, ScalarType
+from mzlite.repr.types import DATE, TEXT, TIME, TIMESTAMP, ColumnType, RelationType, ScalarType
 
 _SCHEMAS = frozenset(
     (
@@ -28,6 +28,8 @@ _SCHEMAS = frozenset(
         "mz_introspection",
     )
 )
+# Registered under one schema's name, found in both.
+_ELSEWHERE = frozenset(("regexp_extract", "csv_extract", "repeat_row", "repeat_row_non_negative", "unnest", "datediff", "timezone_offset"))
 _RENAMED = {
     "user": "current_user",
     "current_role": "current_user",
@@ -48,14 +50,23 @@ _ORDERED = frozenset(
 )
 
 
-def function_name(node: ast.FuncCall) -> str:
+def function_name(x: ExprContext, node: ast.FuncCall) -> str:
     """The bare name of a call whose schema exists."""
     parts = node.name
     if len(parts) == 1:
         return parts[0]
-    if len(parts) in (2, 3) and parts[-2] in _SCHEMAS:
-        return parts[-1]
-    raise SqlError("42883", f'function "{".".join(parts)}" does not exist', position=node.pos + 1)
+    name = parts[-1]
+    session = x.ctx.session
+    if len(parts) == 3 and x.ctx.catalog.resolve_database(parts[0]) is None:
+        raise SqlError("3D000", f"unknown database '{parts[0]}'", position=node.pos + 1)
+    if parts[-2] not in _SCHEMAS and x.ctx.catalog.resolve_schema(parts[:-1], session.database) is None:
+        raise SqlError("3F000", f"unknown schema '{'.'.join(parts[:-1])}'", position=node.pos + 1)
+    if parts[-2] == "mz_unsafe" and session.variable("unsafe_enable_unsafe_functions") in ("off", "false"):
+        raise SqlError("0A000", "executing potentially dangerous functions is not supported", position=node.pos + 1)
+    home = shown_name(name).partition(".")[0]
+    if parts[-2] not in _SCHEMAS or (parts[-2] in ("pg_catalog", "mz_catalog") and parts[-2] != home and name not in _ELSEWHERE):
+        raise SqlError("42883", f'function "{".".join(parts)}" does not exist', position=node.pos + 1)
+    return name
 
 
 def is_aggregate(node: ast.FuncCall) -> bool:
@@ -70,7 +81,7 @@ def shown_name(name: str) -> str:
 
 def _call(x: ExprContext, node: ast.FuncCall) -> hir.Scalar:
     name = _RENAMED.get(node.name[-1], "") if len(node.name) == 1 and not node.args else ""
-    name = name or function_name(node)
+    name = name or function_name(x, node)
     if node.over is not None:
         return plan_window_call(x, node, name)
     special = _SPECIAL.get(name)
@@ -148,9 +159,10 @@ def _fold_session(x: ExprContext, name: str, args: tuple[hir.Scalar, ...]) -> hi
         from mzlite.repr.datum import ArrayDatum, decode_datum
         from mzlite.repr.types import array_of
 
-        path = list(x.ctx.session.search_path)
+        catalog, session = x.ctx.catalog, x.ctx.session
+        path = [s for s in session.search_path if catalog.resolve_schema((s,), session.database) is not None]
         if decode_datum(first.typ, first.value):
-            path = ["mz_catalog", "pg_catalog", *path]
+            path = [s for s in ("mz_catalog", "pg_catalog") if s not in path] + path
         return literal(array_of(TEXT), ArrayDatum(((len(path), 1),) if path else (), tuple(path)))
     return None
 
@@ -261,31 +273,41 @@ def _aggregate(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scalar:
     return hir.Marker("aggregate", index, 0, aggregate.typ)
 
 
-def build_aggregate(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Aggregate:
-    """The aggregate call itself; its arguments see the rows before grouping."""
+def build_aggregate(x: ExprContext, node: ast.FuncCall, name: str, *, window: bool = False) -> hir.Aggregate:
+    """The aggregate call itself; its arguments see the rows before grouping (those of a window aggregate, the grouped ones)."""
     if node.variadic:
         raise SqlError("0A000", "VARIADIC arguments not yet supported", position=node.pos + 1)
     inner = x.within("aggregate function calls", aggregates=x.aggregates, windows=None, tables=None, in_aggregate=name)
     if x.windows is not None or x.tables is not None:
         inner = x.within("aggregate function", windows=None, tables=None, in_aggregate=name)
+    if window:
+        inner = x.within("window function calls", tables=None)
     if node.within_group:
         raise SqlError("0A000", "WITHIN GROUP not yet supported", position=node.pos + 1)
     if node.star:
         if name != "count":
-            raise SqlError("42883", f"function {name}(*) does not exist", position=node.pos + 1)
+            raise SqlError("42883", f"function {name}() does not exist", position=node.pos + 1)
         args: tuple[hir.Scalar, ...] = (TRUE,)
         entry = aggregates.by_name("count")[0]
         entry = entry.bind([hir.type_of(TRUE)])
     else:
         if not node.args:
+            if name == "count":
+                message = "count(*) must be used to call a parameterless aggregate function"
+                raise SqlError("42809", message, position=node.pos + 1)
             raise SqlError("42883", f"function {name}() does not exist", position=node.pos + 1)
         planned = tuple(expr.plan_expr(inner, a) for a in node.args)
         planned = _aggregate_args(name, planned, node)
-        entry, args = resolve_call(x.ctx, aggregates.by_name(name), planned, name, node.pos)
+        entry, args = resolve_call(x.ctx, aggregates.by_name(name), planned, "sum" if name == "avg" else name, node.pos)
+        if entry.id == "string_agg_bytea":
+            raise SqlError("0A000", "string_agg on BYTEA not yet supported")
     typ = entry.result_type([hir.type_of(a) for a in args])
+    columns = [c for a in args for c, depth in hir.walk(a) if isinstance(c, hir.Column) and c.level >= depth]
+    if columns and not window and all(c.level > 0 for c in columns) and not any(_has_subquery(a) for a in args):
+        raise SqlError("0A000", "aggregate functions that refer exclusively to outer columns not yet supported")
     filter_ = None
     if node.filter is not None:
-        filter_ = to_bool(x.ctx, expr.plan_expr(inner.within("FILTER"), node.filter), "FILTER clause")
+        filter_ = to_bool(x.ctx, expr.plan_expr(inner.within("FILTER", aggregates=None, in_aggregate=None), node.filter), "FILTER clause")
     order_exprs: list[hir.Scalar] = []
     order_by: list[ColumnOrder] = []
     if node.order_by and name in _ORDERED:
@@ -294,6 +316,10 @@ def build_aggregate(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Aggreg
             order_by.append(ColumnOrder(len(order_exprs), item.desc, nulls_last))
             order_exprs.append(settle(x.ctx, expr.plan_expr(inner, item.expr)))
     return hir.Aggregate(entry.id, args, typ, node.distinct, filter_, tuple(order_exprs), tuple(order_by))
+
+
+def _has_subquery(e: hir.Scalar) -> bool:
+    return any(isinstance(n, hir.Exists | hir.ScalarQuery | hir.Quantified) for n, _ in hir.walk(e))
 
 
 def _aggregate_args(name: str, args: tuple[hir.Scalar, ...], node: ast.FuncCall) -> tuple[hir.Scalar, ...]:
@@ -308,8 +334,6 @@ def _aggregate_args(name: str, args: tuple[hir.Scalar, ...], node: ast.FuncCall)
             )
         if name == "array_agg" and first.kind in ("list", "map"):
             raise SqlError("0A000", f"array_agg on {type_words(first)} not yet supported")
-    if name == "string_agg" and first.kind == "bytea":
-        raise SqlError("0A000", "string_agg on BYTEA not yet supported")
     return args
 
 
@@ -318,17 +342,16 @@ def _aggregate_args(name: str, args: tuple[hir.Scalar, ...], node: ast.FuncCall)
 
 def table_call(
     x: ExprContext, name: str, args: tuple[hir.Scalar, ...], pos: int
-) -> tuple[TableFunc, tuple[hir.Scalar, ...]]:
-    """A table function chosen by its argument types."""
-    entry, cast_args = resolve_call(x.ctx, table_functions.by_name(name), args, name, pos)
+) -> tuple[TableFunc, tuple[hir.Scalar, ...], tuple[str, ...]]:
+    """A table function chosen by its argument types: the call, its arguments, its columns' names."""
+    shown = f"information_schema.{name}" if name == "_pg_expandarray" else name
+    entry, cast_args = resolve_call(x.ctx, table_functions.by_name(name), args, shown, pos)
     types = [hir.type_of(a) for a in cast_args]
     columns = table_columns_of(entry, cast_args, types)
-    typ = entry.relation_type(types)
-    if columns is not None:
-        from mzlite.repr.types import ColumnType, RelationType
-
-        typ = RelationType(tuple(ColumnType(t, nullable) for _, t, nullable in columns))
-    return TableFunc(entry.id, typ), cast_args
+    if columns is None:
+        columns = entry.columns(tuple(types))
+    typ = RelationType(tuple(ColumnType(t, nullable) for _, t, nullable in columns))
+    return TableFunc(entry.id, typ), cast_args, tuple(n for n, _, _ in columns)
 
 
 def table_columns_of(entry: Any, args: tuple[hir.Scalar, ...], types: list[ScalarType]) -> Any:
@@ -341,20 +364,6 @@ def table_columns_of(entry: Any, args: tuple[hir.Scalar, ...], types: list[Scala
     from mzlite.repr.datum import decode_datum
 
     return entry.pattern_columns(decode_datum(first.typ, first.value))
-
-
-def table_names(name: str, args: tuple[hir.Scalar, ...]) -> tuple[str, ...]:
-    """Column names of a resolved table call."""
-    for entry in table_functions.by_name(name):
-        types = [hir.type_of(a) for a in args]
-        if entry.param_types(len(types)) is None:
-            continue
-        columns = table_columns_of(entry, args, types)
-        if columns is not None:
-            return tuple(n for n, _, _ in columns)
-        bound = entry.bind(types) if entry.is_polymorphic else entry
-        return tuple(bound.names(types))
-    return (name,)
 
 
 def _table_in_scalar(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scalar:
@@ -371,7 +380,7 @@ def _table_in_scalar(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
         )
     inner = x.within("other table functions", tables=None)
     args = plan_args(inner, node)
-    func, cast_args = table_call(x, name, args, node.pos)
+    func, cast_args, names = table_call(x, name, args, node.pos)
     use = TableUse(func, cast_args)
     if use in x.tables:
         index = x.tables.index(use)
@@ -384,7 +393,7 @@ def _table_in_scalar(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
     from adapter.sql.plan.coerce import record_call
 
     items = [hir.Marker("table", index, i, c.scalar) for i, c in enumerate(func.typ.columns)]
-    return record_call(items, table_names(name, cast_args))
+    return record_call(items, names)
 
 
 expr.register(ast.FuncCall, _call)
