@@ -22,9 +22,10 @@ class IndexInfo:
 class Context:
     """indexes: by indexed collection, on the cluster the plan will run on; empty while plans are optimized locally.
 
-    single_time: the plan is read at one time and thrown away.
+    single_time: the plan is read at one time and thrown away. append_only: collections that never take a row back.
     """
 
     indexes: Mapping[GlobalId, tuple[IndexInfo, ...]] = field(default_factory=dict)
     types: Types = field(default_factory=Types)
     single_time: bool = False
+    append_only: frozenset[GlobalId] = frozenset()

@@ -23,6 +23,7 @@ from adapter.transform.fusion import fusion
 from adapter.transform.join_implementation import join_implementation
 from adapter.transform.literal_constraints import literal_constraints
 from adapter.transform.literal_lifting import literal_lifting
+from adapter.transform.monotonicity import monotonicity
 from adapter.transform.non_null_requirements import non_null_requirements
 from adapter.transform.normalize_lets import normalize_lets
 from adapter.transform.predicate_pushdown import predicate_pushdown
@@ -88,6 +89,7 @@ PHYSICAL: tuple[Step, ...] = (
     Step(normalize_lets, "last sharing before joins commit to arrangements", (r.Let, r.LetRec, r.Join, r.Union)),
     Step(join_implementation, "orders and arrangements", (r.Join,)),
     Step(fusion, "leftover projections"),
+    Step(monotonicity, "what physical plans may take for granted", (r.Reduce, r.TopK)),
     Step(canonicalize_mfp, "last: the one shape that lowering and EXPLAIN see"),
 )
 
@@ -141,12 +143,16 @@ def optimize_local(e: r.Mir) -> r.Mir:
 
 
 def optimize_dataflow(
-    e: r.Mir, indexes: Mapping[GlobalId, tuple[IndexInfo, ...]], *, single_time: bool = False
+    e: r.Mir,
+    indexes: Mapping[GlobalId, tuple[IndexInfo, ...]],
+    *,
+    single_time: bool = False,
+    append_only: frozenset[GlobalId] = frozenset(),
 ) -> r.Mir:
-    """single_time: for a read at one time, not a maintained object."""
+    """single_time: for a read at one time, not a maintained object. append_only: collections that never take a row back."""
     _bounded(e)
     e = fixpoint(e, LOGICAL, Context())
-    return run(e, PHYSICAL, Context(indexes, single_time=single_time))
+    return run(e, PHYSICAL, Context(indexes, single_time=single_time, append_only=append_only))
 
 
 def optimize_read(e: r.Mir, indexes: Mapping[GlobalId, tuple[IndexInfo, ...]]) -> r.Mir:

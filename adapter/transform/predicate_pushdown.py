@@ -17,7 +17,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from adapter.transform.context import Context
-from adapter.transform.equality import as_equality
+from adapter.transform.equality import as_equality, interchangeable
 from adapter.transform.fusion import merge_classes
 from mzlite.expr import relation as r
 from mzlite.expr.scalar import Call, Ref, Scalar, remap, shift, substitute, support, walk
@@ -143,7 +143,7 @@ def _push_join(e: r.Join, predicates: Predicates, context: Context) -> r.Mir:
             down[inputs.pop()].append(p)
             continue
         pair = as_equality(p)
-        if pair is not None and len(inputs) > 1 and all(_one_input(x, owner) for x in pair):
+        if pair is not None and _apart(pair, owner):
             classes.append(pair)
             continue
         stay.append(p)
@@ -155,6 +155,8 @@ def _push_join(e: r.Join, predicates: Predicates, context: Context) -> r.Mir:
             if len(s) != 1:
                 continue
             (c,) = s
+            if not interchangeable(scalars[c]):
+                continue
             for cls in merged:
                 if Ref(c) in cls:
                     for other in cls:
@@ -168,5 +170,7 @@ def _push_join(e: r.Join, predicates: Predicates, context: Context) -> r.Mir:
     return _filter(r.Join(tuple(pushed), merged), tuple(stay))
 
 
-def _one_input(e: Scalar, owner: list[int]) -> bool:
-    return len({owner[c] for c in support(e)}) == 1
+def _apart(pair: tuple[Scalar, Scalar], owner: list[int]) -> bool:
+    """Do the sides read different inputs, so that one can be looked up by the other?"""
+    a, b = ({owner[c] for c in support(x)} for x in pair)
+    return bool(a) and bool(b) and not a & b

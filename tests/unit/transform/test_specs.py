@@ -2,7 +2,8 @@
 
     # comment
     table u1 (integer, integer not null) key (1)     the collections that plans may read, and
-    index u10 on u1 (#0)                             the indexes on them, for what follows in the file
+    index u10 on u1 (#0)                             the indexes on them, for what follows in the file; tables called
+                                                     u9… only grow
 
     rewrite                                          one directive: rewrite (the rule of the file's name),
     Filter (#0 = 5)                                  local or dataflow (the whole list), once (a read at a single time)
@@ -72,7 +73,8 @@ def _apply(directive: str, rule: str, plan: r.Mir, catalog: Catalog) -> r.Mir:
     match directive:
         case "rewrite":
             step = pipeline.Step(getattr(importlib.import_module(f"adapter.transform.{rule}"), rule), "")
-            return pipeline.run(plan, (step,), Context(catalog.indexes))
+            append_only = frozenset(GlobalId(t) for t in catalog.tables if t.startswith("u9"))
+            return pipeline.run(plan, (step,), Context(catalog.indexes, append_only=append_only))
         case "local":
             return optimize_local(plan)
         case "dataflow":
