@@ -17,12 +17,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from mzlite.pgwire.announce import READY
 from mzlite.repr.errors import SqlError
 
 if TYPE_CHECKING:
     import psycopg
 
-READY = "ready: "
 STOP_TIMEOUT_S = 10
 
 

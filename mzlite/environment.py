@@ -24,7 +24,7 @@ from pathlib import Path
 
 from adapter.coord.coordinator import Coordinator
 from compute.client.controller import ComputeController
-from mzlite.api import READY
+from mzlite.pgwire.announce import READY
 from mzlite.pgwire.server import PgServer
 from mzlite.repr.errors import SqlError
 from mzlite.storage import ShardServer, Storage, StorageError

@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from mzlite.api import READY
+from mzlite.pgwire.announce import READY
 
 Connection = psycopg.Connection[Any]
 
