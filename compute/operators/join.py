@@ -222,10 +222,11 @@ class DeltaJoin(Operator):
                 sink.oks,
                 self.errs,
             )
-            for chunk in sink.chunks:
-                yield from self._run(path, stages, at + 1, chunk, final)
+            chunks = sink.chunks
             if len(row) > 1_024:
                 yield
+            for chunk in chunks:
+                yield from self._run(path, stages, at + 1, chunk, final)
 
 
 class _Collector(Operator):

@@ -13,7 +13,7 @@ from compute.trace.merge import SLICE_ROWS, Merge, batch_of
 from compute.trace.sorting import Rows, cat_rows, codes_of, seal, shrink
 from mzlite.repr.column import I64, U64, Column
 
-_FEW_ROWS = 16_384
+_FEW_ROWS = 8_192
 
 
 class BatchBuilder:
