@@ -38,6 +38,7 @@ from adapter.catalog.state import MZ_SYSTEM_ROLE, CatalogState, CatalogTransacti
 from adapter.catalog.view import StateView
 from adapter.coord.group_commit import GroupCommit
 from adapter.coord.oracle import Clock, TimestampOracle
+from adapter.coord.pins import Pins
 from adapter.coord.planning import Planning
 from adapter.coord.runtime_facts import CoordinatorFacts
 from adapter.coord.session import Session
@@ -108,6 +109,7 @@ class Coordinator:
         self._view_shards: dict[str, GlobalId] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self.facts = CoordinatorFacts(self)
+        self.pins = Pins(self)
 
     # Life.
 
@@ -514,9 +516,17 @@ class Coordinator:
         if shard is None:
             return
         lag = item.retain_history_ms if item.retain_history_ms is not None else 1000
+        pinned = self.pins.needed(item)
         self.controller.register_storage_collection(
-            item.id, shard, since=self.storage.since(shard) or 0, upper=self.storage.upper(shard), lag_ms=lag
+            item.id,
+            shard,
+            since=self.storage.since(shard) or 0,
+            upper=self.storage.upper(shard),
+            lag_ms=None if pinned else lag,
         )
+        if pinned:
+            self.pins.pin(item)
+            self.controller.set_read_policy(item.id, lag)
 
     def _stored(self) -> tuple[list[GlobalId], dict[str, GlobalId]]:
         """(tables and sources, shard -> materialized view) of the current revision."""
@@ -530,6 +540,7 @@ class Coordinator:
     def _applied(self, advance_to: Timestamp) -> None:
         for id in self._stored()[0]:
             self.controller.storage_frontier(id, advance_to)
+        self.pins.advance(advance_to)
 
     def storage_upper_moved(self, shard: str, upper: Frontier) -> None:
         """A materialized view's sink wrote to its shard."""

@@ -34,7 +34,6 @@ class Reads:
     """determination None: only constants were read. ids: the time domain, holds keep it readable."""
 
     determination: Determination | None = None
-    cluster_id: str | None = None
     domain: frozenset[GlobalId] = frozenset()
     holds: list[ReadHold] = field(default_factory=list)
 
@@ -110,13 +109,14 @@ class Transaction:
     """Invariants: ops is None in IDLE; holds of Reads are released when the transaction ends.
 
     statements: executed in the implicit transaction so far. statement_count: of the query string (None: extended
-    protocol). read_only: BEGIN READ ONLY.
+    protocol). read_only: BEGIN READ ONLY. cluster_id: where the first read ran; the others run there too.
     """
 
     def __init__(self) -> None:
         self.status = Status.IDLE
         self.ops: Ops | None = None
         self.read_only = False
+        self.cluster_id: str | None = None
         self.statement_count: int | None = None
         self.statements = 0
         self.wall_time_us: int | None = None
@@ -226,6 +226,7 @@ class Transaction:
         ops, self.ops = self.ops, None
         self.status = Status.IDLE
         self.read_only = False
+        self.cluster_id = None
         self.wall_time_us = None
         if isinstance(ops, Reads):
             ops.release()

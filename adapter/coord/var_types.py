@@ -199,7 +199,8 @@ def _timezone(name: str, values: Sequence[str]) -> Parsed:
 
 def _encoding(name: str, values: Sequence[str]) -> Parsed:
     text = _single(name, values)
-    if text.lower().replace("-", "") not in ("utf8", "unicode"):
+    # As PostgreSQL compares encoding names: letters and digits only (asyncpg sends 'utf-8' with its quotes).
+    if "".join(ch for ch in text.lower() if ch.isalnum()) not in ("utf8", "unicode"):
         raise invalid_value(name, text, hint="Available values: UTF8.")
     return ("UTF8", "UTF8")
 

@@ -88,6 +88,7 @@ class DropSequencer:
                     c.controller.cancel_peek(uuid)
             c.sequencer.subscribes.fail_readers({item.id}, name)
         for item in removed:
+            c.pins.unpin(item.id)
             if isinstance(item.details, IndexDetails) and c.controller.collection_exists(item.id):
                 c.controller.drop_collection(item.id)
             elif isinstance(item.details, MaterializedViewDetails):

@@ -111,6 +111,8 @@ def create_index_dataflow(c: Coordinator, item: Item) -> None:
         index_exports={item.id: IndexExport(IndexDesc(on, details.key), desc.typ)},
     )
     _create(c, cluster, dataflow)
+    if c.pins.needed(item):
+        c.pins.pin(item)
     if item.retain_history_ms is not None:
         c.controller.set_read_policy(item.id, item.retain_history_ms)
 

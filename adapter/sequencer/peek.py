@@ -29,7 +29,7 @@ from adapter.coord.timestamp_selection import (
     combine,
     determine,
 )
-from adapter.coord.transaction import Reads
+from adapter.coord.transaction import Reads, Writes
 from adapter.sequencer.catalog_functions import bind_catalog_functions
 from adapter.sequencer.dataflows import Imports, default_key, description, find_imports
 from adapter.sequencer.fast_path import (
@@ -46,7 +46,7 @@ from adapter.sequencer.interpret import Budget, TooMuch, constant, interpret
 from adapter.sequencer.scalars import sleeps, substitute, substitute_scalar, unmaterializable
 from adapter.sequencer.values import literal, mz_now_literal, session_value, time_literal
 from adapter.sql.plans import AsOf, SelectPlan
-from adapter.transform import optimize_dataflow
+from adapter.transform import optimize_read
 from adapter.transform.context import IndexInfo
 from compute.client.errors import ComputeError
 from compute.client.holds import ReadHold
@@ -194,10 +194,10 @@ class PeekSequencer:
         if any(id not in r.global_ids(inlined) for id in indexes):
             inlined = inline_views(mir, c.definition, lambda id: id in indexes)
         if sum(1 for _ in r.walk(inlined)) > THREAD_NODES or sleeps(inlined):
-            work = asyncio.get_running_loop().run_in_executor(None, optimize_dataflow, inlined, indexes)
+            work = asyncio.get_running_loop().run_in_executor(None, optimize_read, inlined, indexes)
             optimized = await session.interrupt.wait(work)
         else:
-            optimized = optimize_dataflow(inlined, indexes)
+            optimized = optimize_read(inlined, indexes)
         assert c.state is state or c.state.revision >= state.revision
         return self.choose_path(session, mir, optimized, finishing, cluster, indexes, reads)
 
@@ -305,8 +305,8 @@ class PeekSequencer:
             reads = None
         else:
             reads = session.txn.add_read(independent)
-            if reads is not None and session.txn.in_block:
-                self._same_cluster(reads, plan)
+        if session.txn.in_block and not freshest and not isinstance(session.txn.ops, Writes):
+            self._same_cluster(session, plan)
         path = plan.path
         if independent and isinstance(path, ConstantPath | LocalPath) and when.as_of is None:
             return PeekResult(await self._local(session, plan, path, MAX, None), None)
@@ -327,12 +327,13 @@ class PeekSequencer:
             session.min_read_ts = max(session.min_read_ts, ts if ts != MAX else 0)
         return PeekResult(rows, determination)
 
-    def _same_cluster(self, reads: Reads, plan: PeekPlan) -> None:
+    def _same_cluster(self, session: Session, plan: PeekPlan) -> None:
         """A read transaction stays on the cluster of its first read; that of constants and the catalog is routed to
         mz_catalog_server, where nothing else can be read."""
-        if reads.cluster_id is None:
-            reads.cluster_id = CATALOG_SERVER if plan.cluster is None else plan.cluster.id
-        elif reads.cluster_id == CATALOG_SERVER and plan.cluster is not None:
+        txn = session.txn
+        if txn.cluster_id is None:
+            txn.cluster_id = CATALOG_SERVER if plan.cluster is None else plan.cluster.id
+        elif txn.cluster_id == CATALOG_SERVER and plan.cluster is not None:
             names = ", ".join(f'"{n}"' for n in sorted(self._c.names_of(plan.reads).values()))
             raise SqlError(
                 "25000",
