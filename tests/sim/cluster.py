@@ -25,6 +25,7 @@ class SimConnection:
         self.sim = sim
         self.on_close = on_close
         self.open = True
+        self.broken = False
         self.on_frames = on_frames
         sim.on_response = self._deliver
 
@@ -33,7 +34,7 @@ class SimConnection:
             self.on_frames([data])
 
     def send(self, data: bytes) -> None:
-        if self.open:
+        if self.open and not self.broken:
             self.sim.send(data)
 
     def close(self) -> None:
@@ -100,7 +101,9 @@ class SimOrchestrator(Orchestrator):
     def lose_connection(self, processes: SimProcesses) -> None:
         """The controller's connection breaks, the processes live: the next spawn is a reconnection to them."""
         processes.survives = True
-        for sim in processes.replica.workers:  # everything that was sent has arrived
+        for connection in processes.connections:
+            connection.broken = True
+        for sim in processes.replica.workers:  # everything that was sent before has arrived
             while sim.take_command():
                 pass
         self._close(processes)
