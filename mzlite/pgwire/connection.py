@@ -1,8 +1,8 @@
 """One client: the message loop.
 
-    data_received -> decoder -> inbox -> _serve (one task per client) -> session -> outbox -> transport
+    data_received -> decoder -> inbox -> _serve (one driven coroutine per client) -> session -> outbox -> transport
 
-The task handles messages strictly in order; answers gather in an outbox that is flushed at Sync, Flush, when a chunk of
+It handles messages strictly in order; answers gather in an outbox that is flushed at Sync, Flush, when a chunk of
 rows is full, and before any wait. After an error in the extended protocol everything up to Sync is discarded.
 """
 
@@ -19,6 +19,7 @@ from adapter.coord.session import Session
 from mzlite.pgwire import backend, frontend
 from mzlite.pgwire.portal import PortalRows
 from mzlite.pgwire.rows import result_formats
+from mzlite.pgwire.runner import Gate, Runner
 from mzlite.repr.binary import decode_param
 from mzlite.repr.errors import SqlError
 from mzlite.repr.text import parse_datum
@@ -45,13 +46,13 @@ class Connection(asyncio.Protocol):
         self._on_close = on_close
         self._decoder = frontend.FrontendDecoder()
         self._inbox: collections.deque[frontend.FrontendMessage | SqlError] = collections.deque()
-        self._waiter: asyncio.Future[None] | None = None
+        self._gate = Gate()
         self._outbox: list[bytes] = []
         self._outbox_bytes = 0
         self._writable = asyncio.Event()
         self._writable.set()
         self._transport: asyncio.Transport | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._runner: Runner | None = None
         self._session: Session | None = None
         self._portals: dict[str, PortalRows] = {}
         self._formats: dict[str, tuple[int, ...]] = {}
@@ -63,8 +64,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._serve())
+        if self._runner is None:
+            self._runner = Runner(self._serve(), asyncio.get_running_loop())
+            self._runner.start()
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -72,8 +74,7 @@ class Connection(asyncio.Protocol):
         except SqlError as error:
             self._fatal(error)
             return
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._wake()
 
     def eof_received(self) -> bool:
         return False
@@ -81,8 +82,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         self._writable.set()
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._wake()
         if self._session is not None:
             self._session.cancel()
         self._on_close(self)
@@ -109,8 +109,8 @@ class Connection(asyncio.Protocol):
         self._fatal(reason)
         if self._session is not None:
             self._session.cancel()
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=2)
+        if self._runner is not None:
+            await asyncio.wait([self._runner.done], timeout=2)
 
     def _fatal(self, error: SqlError) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -118,8 +118,12 @@ class Connection(asyncio.Protocol):
             self._flush()
             self._transport.close()
         self._lost = True
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Something arrived, or the client is gone: whoever waits for a message goes on now."""
+        if self._runner is not None:
+            self._runner.resume()
 
     def _send(self, data: bytes) -> None:
         self._outbox.append(data)
@@ -148,11 +152,7 @@ class Connection(asyncio.Protocol):
             if self._lost:
                 raise _Closed
             self._flush()
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
+            await self._gate
         return self._inbox.popleft()
 
     # -- life
