@@ -92,12 +92,19 @@ def _names(session: Session, sql: str) -> list[list[str]]:
 def materialize(session: Session, settings: Settings, *, provisioned: bool = True) -> None:
     """Drop and rebuild. `session` is mz_system's. Raises `CleanError`.
 
-    provisioned: the cluster there is was made under these settings; a changed flag only reaches a new replica.
+    provisioned: the cluster there is was made under these settings; a changed flag only reaches a new replica. A server
+    that is not has just started: its database is new already (and its ids are those that files expect).
     """
     attempt(session, ["ROLLBACK", "SET cluster = mz_catalog_server", "ALTER SYSTEM RESET ALL"])
     if settings.interactive is not None:
         value = "on" if settings.interactive else "off"
         run(session, [f"ALTER SYSTEM SET enable_compute_interactive_runtime = {value}"])
+    if not provisioned:
+        size = f"SIZE '{settings.size}', REPLICATION FACTOR 1"
+        run(session, ["ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)", f"ALTER CLUSTER quickstart SET ({size})"])
+        attempt(session, PARAMETERS)
+        attempt(session, GRANTS)
+        return
     databases = _names(session, "SELECT name FROM mz_databases")
     run(session, [f"DROP DATABASE {quoted(name)} CASCADE" for (name,) in databases])
     keep = _drop_clusters(session, settings, provisioned or settings.interactive is None)

@@ -84,6 +84,8 @@ def _drop_named(ctx: PlanContext, statement: st.Drop) -> p.Plan:
             case "schema":
                 ref = ctx.catalog.resolve_schema(parts, ctx.session.database)
                 found = ref is not None
+                if ref is not None and ref.schema == "mz_temp":
+                    raise SqlError("42501", "cannot drop schema mz_temp because it is a temporary schema")
                 if ref is not None and ref.database is None:
                     raise SqlError("42501", f"cannot drop schema {ref.schema} because it is required by the database system")
                 full = parts if ref is None else (ref.database or "", ref.schema)
@@ -389,7 +391,7 @@ def plan_declare(ctx: PlanContext, statement: st.Declare) -> p.Plan:
     if statement.hold:
         raise unsupported("WITH HOLD")
     inner = statement.statement
-    if not isinstance(inner, st.SelectStatement | st.Subscribe | st.Show | st.ShowVariable | st.ShowCreate | st.Explain):
+    if not isinstance(inner, st.SelectStatement | st.Subscribe | st.Show | st.ShowVariable | st.ShowCreate | st.Explain | st.Fetch):
         raise unsupported(f"DECLARE CURSOR ... FOR {inner.tag}")
     return p.DeclarePlan(statement.name, inner)
 
@@ -409,7 +411,9 @@ def _timeout_ms(value: st.OptionValue) -> int:
 
     interval = parse_datum(INTERVAL, _text(value))
     us = (interval.months * 30 + interval.days) * 86_400_000_000 + interval.us
-    if not 0 <= us < 1 << 62:
+    if us < 0:
+        raise SqlError("22023", "invalid TIMEOUT: cannot convert negative interval to duration")
+    if us >= 1 << 62:
         raise SqlError("22008", "timeout out of range")
     return int(us // 1000)
 
