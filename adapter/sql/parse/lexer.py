@@ -12,10 +12,11 @@ database has to answer for.
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from sqlglot.dialects.materialize import Materialize
 from sqlglot.errors import TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from mzlite.repr.errors import SqlError
 
@@ -24,10 +25,10 @@ class _Dialect(Materialize):
     INDEX_OFFSET = 0
 
     class Tokenizer(Materialize.Tokenizer):
-        KEYWORDS: dict[str, TokenType] = {}
-        BIT_STRINGS: list[tuple[str, str]] = []
-        COMMANDS: set[TokenType] = set()
-        COMMAND_PREFIX_TOKENS: set[TokenType] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {}
+        BIT_STRINGS: ClassVar[list[str | tuple[str, str]]] = []
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        COMMAND_PREFIX_TOKENS: ClassVar[set[TokenType]] = set()
 
 
 _DIALECT = _Dialect()
@@ -40,6 +41,21 @@ PARAM = "param"
 OP = "op"
 HEX = "hex"
 EOF = "eof"
+
+
+# sqlglot takes `$1,$` for the start of a dollar quote. Where that can happen, the dollars of parameters are hidden from it.
+_PARAMETERS = re.compile(r"\$\d.*\$", re.S)
+_PARAMETER = re.compile(
+    r"(?<!\w)[eE]'(?:[^'\\]|\\.|'')*'|'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/"
+    r"|(?<![\w$])\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$|(?<![\w$])\$(?=\d)",
+    re.S,
+)
+_HIDDEN = "\x01"
+
+
+def _hide_parameter(match: re.Match[str]) -> str:
+    text = match.group()
+    return _HIDDEN if text == "$" else text
 
 
 class Token:
@@ -69,7 +85,7 @@ def tokenize(sql: str) -> list[Token]:
     if "\x00" in sql:
         raise SqlError("42601", 'invalid byte sequence for encoding "UTF8": 0x00')
     try:
-        raw = _DIALECT.tokenize(sql)
+        raw = _DIALECT.tokenize(_PARAMETER.sub(_hide_parameter, sql) if _PARAMETERS.search(sql) else sql)
     except TokenError:
         raise _unterminated(sql) from None
     out: list[Token] = []
@@ -81,7 +97,11 @@ def tokenize(sql: str) -> list[Token]:
         start = token.start
         end = token.end + 1
         i += 1
-        if typ is TokenType.VAR:
+        if typ is TokenType.VAR and token.text[0] == _HIDDEN:
+            if not token.text[1:].isdigit():
+                raise SqlError("42601", f"trailing junk after parameter at or near {sql[start:end]}", position=start + 1)
+            out.append(Token(PARAM, token.text[1:], start, end))
+        elif typ is TokenType.VAR:
             out.append(Token(WORD, token.text.lower(), start, end))
         elif typ is TokenType.STRING or typ is TokenType.HEREDOC_STRING:
             if out and out[-1].kind == STRING and sql[start] == "'" and "\n" in sql[out[-1].end : start]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from adapter.sql import ast
 from adapter.sql import statements as st
 from adapter.sql.parse import alter, ddl, dml
 from adapter.sql.parse.alter import variable_values
@@ -67,7 +68,7 @@ def _begin(c: Cursor) -> st.Statement:
     return st.Begin(isolation=isolation, read_only=read_only, starts=starts, tag=tag)
 
 
-def _transaction_modes(c: Cursor) -> tuple[str | None, bool | None]:
+def _transaction_modes(c: Cursor, required: bool = False) -> tuple[str | None, bool | None]:
     isolation: str | None = None
     read_only: bool | None = None
     while True:
@@ -93,6 +94,8 @@ def _transaction_modes(c: Cursor) -> tuple[str | None, bool | None]:
             c.take("not")
             c.expect("deferrable")
         else:
+            if required and isolation is None and read_only is None:
+                c.expected("transaction mode")
             return isolation, read_only
         c.take_punct(",")
 
@@ -112,7 +115,7 @@ def _end(c: Cursor) -> st.Statement:
 def _set(c: Cursor) -> st.Statement:
     c.advance()
     if c.take("transaction"):
-        isolation, read_only = _transaction_modes(c)
+        isolation, read_only = _transaction_modes(c, required=True)
         return st.SetTransaction(isolation=isolation, read_only=read_only, tag="SET")
     if c.at_words("session", "characteristics"):
         c.take("session", "characteristics")
@@ -135,9 +138,10 @@ def _set(c: Cursor) -> st.Statement:
     if not c.take_op("="):
         if not c.take("to"):
             c.expected("equals sign or TO")
+    values = variable_values(c, single=name == "schema")
     if name == "schema":
         name = "search_path"
-    return st.SetVariable(name=name, values=variable_values(c), scope=scope, tag="SET")
+    return st.SetVariable(name=name, values=values, scope=scope, tag="SET")
 
 
 def _reset(c: Cursor) -> st.Statement:
@@ -172,7 +176,7 @@ def _prepare(c: Cursor) -> st.Statement:
 def _execute(c: Cursor) -> st.Statement:
     c.advance()
     name = c.name()
-    args = ()
+    args: tuple[ast.Expr, ...] = ()
     if c.take_punct("("):
         args = () if c.tok.kind == ")" else parse_exprs(c)
         c.expect_punct(")")
@@ -280,6 +284,7 @@ _RULES: dict[str, Callable[[Cursor], st.Statement]] = {
     "fetch": _fetch,
     "close": _close,
     "discard": _discard,
+    "unlisten": _accepted("UNLISTEN"),
     "vacuum": _accepted("VACUUM"),
     "analyze": _accepted("ANALYZE"),
     "validate": _unsupported("VALIDATE CONNECTION"),
