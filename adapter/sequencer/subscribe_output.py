@@ -21,6 +21,7 @@ from mzlite.expr.scalar import ColumnOrder
 from mzlite.repr.column import U64, Column, concat, nulls, rows_equal, sort_permutation
 from mzlite.repr.datum import column_from_datums
 from mzlite.repr.fixed import FixedColumn
+from mzlite.repr.numeric import NumericColumn
 from mzlite.repr.timestamp import Timestamp
 from mzlite.repr.types import BOOL, NUMERIC, TEXT, Layout
 from mzlite.repr.updates import Updates, consolidate
@@ -55,10 +56,11 @@ class SubscribeOutput:
         return Batch(tuple(columns), 1)
 
     def _time(self, times: U64) -> Column:
-        typ = self._types[0]
-        if typ.layout is Layout.U64:
+        if self._types[0].layout is Layout.U64:
             return FixedColumn(times.astype(np.uint64), None, Layout.U64)
-        return column_from_datums(NUMERIC, [Decimal(int(t)) for t in times])
+        if len(times) and times.max() >= 10**18:
+            return column_from_datums(NUMERIC, [Decimal(int(t)) for t in times])
+        return NumericColumn(times.astype(np.int64), 0)
 
     def _head(self, times: U64) -> list[Column]:
         columns = [self._time(times)]

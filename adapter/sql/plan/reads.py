@@ -15,16 +15,19 @@ from adapter.sql.plan.context import PlanContext
 from adapter.sql.plan.expr import ExprContext
 from adapter.sql.plan.query import PlannedQuery, plan_query
 from adapter.sql.plan.relations import plan_table_ref
+from adapter.sql.plan.types import type_words
 from mzlite.expr import relation as mir
 from mzlite.expr import typecheck
 from mzlite.expr.relation import RowSetFinishing
 from mzlite.expr.scalar import ColumnOrder, Scalar, Unmaterializable
 from mzlite.repr.errors import SqlError, unsupported
-from mzlite.repr.types import BOOL, INT8, MZ_TIMESTAMP, ColumnType, RelationDesc, RelationType
+from mzlite.repr.types import BOOL, INT8, MZ_TIMESTAMP, ColumnType, RelationDesc, RelationType, ScalarType
 
 
 def plan_select_statement(ctx: PlanContext, statement: st.SelectStatement) -> p.Plan:
     planned = plan_query(ctx, statement.query, [])
+    if statement.as_of is not None and any(name != "mz_now" for name in ctx.used_unmaterializable):
+        raise unsupported("unmaterializable function (except `mz_now`) in an AS OF query")
     as_of = None if statement.as_of is None else plan_as_of(ctx, statement.as_of)
     return finish_select(ctx, planned, as_of)
 
@@ -92,10 +95,14 @@ def plan_time(ctx: PlanContext, node: ast.Expr, what: str) -> Scalar:
     wrong = SqlError("42804", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value")
     cast = try_cast(ctx, planned, MZ_TIMESTAMP, "assignment")
     if cast is None:
-        raise wrong
+        source = type_words(hir.type_of(planned))
+        raise SqlError("42846", f"AS OF or UP TO does not support casting from {source} to mz_timestamp")
     scalar = to_scalar(cast)
     assert scalar is not None
-    constant, value = constant_datum(ctx, cast)
+    try:
+        constant, value = constant_datum(ctx, cast)
+    except SqlError:
+        raise wrong from None
     if constant and value is None:
         raise wrong
     if constant:
@@ -186,7 +193,7 @@ def output_desc(desc: RelationDesc, output: str, key: tuple[int, ...], progress:
     from mzlite.repr.types import TEXT
 
     names = ["mz_timestamp"]
-    columns = [ColumnType(MZ_TIMESTAMP, False)]
+    columns = [ColumnType(ScalarType("numeric", precision=39, scale=0), False)]
     if progress:
         names.append("mz_progressed")
         columns.append(ColumnType(BOOL, False))
