@@ -92,6 +92,8 @@ def _register_privileges() -> None:
     for name in ("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible"):
         register(name, "oid -> bool", _always(True), can_error=False)
     register("pg_is_in_recovery", "-> bool", _always(False), id="pg_is_in_recovery", can_error=False)
+    # There are no advisory locks: drivers release them all when a pool takes a connection back.
+    register("pg_advisory_unlock_all", "-> bool", _always(True), id="pg_advisory_unlock_all", can_error=False)
     register("mz_is_system", "-> bool", _always(False), id="mz_is_system", can_error=False)
 
 
