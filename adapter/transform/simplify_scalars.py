@@ -90,7 +90,7 @@ def simplify(e: Scalar, columns: Columns) -> Scalar:
 
 def simplify_predicate(p: Scalar, columns: Columns) -> Scalar:
     """As `simplify`, where only `true` matters and NULL is as good as false."""
-    p = simplify(p, columns)
+    p = simplify(_null_as_false(simplify(p, columns)), columns)
     match p:
         case Call("is_true", (inner,), _):
             return inner
@@ -98,6 +98,20 @@ def simplify_predicate(p: Scalar, columns: Columns) -> Scalar:
             pair = as_equality(p)
             if pair is not None and pair[0] == pair[1] and not can_error(pair[0]):
                 return _simplify(Call("not", (Call("is_null", (pair[0],), BOOL),), BOOL), columns)
+            return p
+
+
+def _null_as_false(p: Scalar) -> Scalar:
+    match p:
+        case Literal(None, _, None):
+            return FALSE
+        case If(cond, then, els):
+            new = _null_as_false(then), _null_as_false(els)
+            return p if new == (then, els) else If(cond, *new)
+        case Call("and" | "or", args, typ):
+            parts = tuple(map(_null_as_false, args))
+            return p if parts == args else Call(p.func, parts, typ)
+        case _:
             return p
 
 
@@ -129,8 +143,14 @@ def _negate(e: Scalar, columns: Columns) -> Scalar | None:
     match e:
         case Call("not", (inner,), _):
             return inner
-        case Call("or", args, _):
-            return _connective(e, tuple(_negate(a, columns) or Call("not", (a,), BOOL) for a in args), func="and")
+        case If(cond, then, els) if isinstance(then, Literal) or isinstance(els, Literal):
+            yes, no = (_negate(x, columns) or Call("not", (x,), BOOL) for x in (then, els))
+            return _if(If(cond, yes, no), cond, yes, no, columns)
+        case Literal(value, _, None):
+            return e if value is None else FALSE if value == TRUE.value else TRUE
+        case Call("or" | "and", args, _):
+            other = "and" if e.func == "or" else "or"
+            return _connective(e, tuple(_negate(a, columns) or Call("not", (a,), BOOL) for a in args), func=other)
         case Call(func, args, typ) if len(args) == 2 and FUNCTIONS[func].operator:
             name, _, kind = func.partition("_")
             if name == "not":
@@ -223,6 +243,21 @@ def _if(e: If, cond: Scalar, then: Scalar, els: Scalar, columns: Columns) -> Sca
         return cond if _never_null(cond, columns) else Call("is_true", (cond,), BOOL)
     if then == FALSE and els == TRUE and _never_null(cond, columns):
         return _negate(cond, columns) or Call("not", (cond,), BOOL)
+    if _never_null(cond, columns):
+        # Both sides of a connective are evaluated, but an error counts only where the other does not decide.
+        match then, els:
+            case Literal(b"\x01", typ), _ if typ.kind == "bool":
+                return _connective(Call("or", (cond, els), BOOL), (cond, els))
+            case _, Literal(b"\x00", typ) if typ.kind == "bool":
+                return _connective(Call("and", (cond, then), BOOL), (cond, then))
+            case Literal(b"\x00", typ), _ if typ.kind == "bool":
+                negated = _negate(cond, columns) or Call("not", (cond,), BOOL)
+                return _connective(Call("and", (negated, els), BOOL), (negated, els))
+            case _, Literal(b"\x01", typ) if typ.kind == "bool":
+                negated = _negate(cond, columns) or Call("not", (cond,), BOOL)
+                return _connective(Call("or", (negated, then), BOOL), (negated, then))
+            case _:
+                pass
     if isinstance(els, If) and els.then == then and not can_error(els.cond):
         # CASE WHEN a THEN x WHEN b THEN x ELSE y: one choice. NULL counts as false in both forms.
         either = Call("or", (cond, els.cond), BOOL)
@@ -231,7 +266,11 @@ def _if(e: If, cond: Scalar, then: Scalar, els: Scalar, columns: Columns) -> Sca
 
 
 def _comparison(e: Call, columns: Columns) -> Scalar:
-    """`x = x`, and a literal that an integer's widening cast can be taken off from."""
+    """A strict call of NULL; `x = x`; and a literal that an integer's widening cast can be taken off from."""
+    entry = FUNCTIONS[e.func]
+    null = any(isinstance(a, Literal) and a.value is None and a.error is None for a in e.args)
+    if null and entry.strict and e.func not in ("and", "or", "coalesce") and not any(map(can_error, e.args)):
+        return Literal(None, e.typ)
     pair = as_equality(e)
     if pair is None:
         return e
