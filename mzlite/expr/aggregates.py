@@ -219,9 +219,7 @@ def _register_basic() -> None:
     _basic("list_agg", "any", lambda args: list_of(args[0]), c.list_agg)
     _basic("map_agg", "text, any", lambda args: map_of(args[1]), c.map_agg)
     _basic("jsonb_agg", "any", jsonb, c.jsonb_agg)
-    _basic("json_agg", "any", jsonb, c.jsonb_agg)
     _basic("jsonb_object_agg", "any, any", jsonb, c.jsonb_object_agg)
-    _basic("json_object_agg", "any, any", jsonb, c.jsonb_object_agg)
     _basic("string_agg", "text, text", ScalarType("text"), c.string_agg, id="string_agg_text")
     _basic("string_agg", "bytea, bytea", ScalarType("bytea"), c.string_agg, id="string_agg_bytea")
 

@@ -386,6 +386,9 @@ def _by_rows(
         assert entry.collect is not None
         taken = [a.take(row) for a in args]
         out = entry.collect(call_site(call.func, call.typ), taken, starts, own)
+        nothing = np.diff(starts) == 0
+        if nothing.any():
+            out = choose(nothing, nulls(out.layout, count), out)
     if back is None:
         errors.add_all(own)
         return out

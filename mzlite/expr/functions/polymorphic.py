@@ -76,7 +76,7 @@ def solve(
     """Concrete parameter types for these argument types (UNKNOWN = untyped literal), or None if they cannot agree.
 
     common: best common type of the non-UNKNOWN types (`casts.best_common_type`). An argument list of nothing but
-    UNKNOWN gives text for element-like variables, and None where a container is needed.
+    UNKNOWN gives text, but None where an exact container is needed.
     """
     variables: dict[str, ScalarType] = {}
     for variable in ("exact", "compatible"):
@@ -102,7 +102,7 @@ def solve(
         if not used:
             continue
         if not elements:
-            if needs_container:
+            if needs_container and variable == "exact":
                 return None
             variables[variable] = ScalarType("text")
         elif variable == "exact":

@@ -1,6 +1,7 @@
 """Basic aggregates: one value from the rows of a whole group, in order.
 
-args: columns of n rows sorted by group; group i is rows starts[i] .. starts[i+1]. Results are composite values, so
+args: columns of n rows sorted by group; group i is rows starts[i] .. starts[i+1]. A group may have lost all its rows to
+FILTER: then a container is empty, not NULL. Results are composite values, so
 they are built a group at a time from Python data; this is the per-value fallback of aggregation.
 """
 
@@ -27,7 +28,7 @@ def _collect(
     out: list[Any] = []
     for row, (a, b) in enumerate(pairwise(bounds)):
         try:
-            out.append(value(tuple(d[a:b] for d in datums)) if b > a else None)
+            out.append(value(tuple(d[a:b] for d in datums)))
         except SqlError as error:
             errors.add(row, error)
             out.append(None)
