@@ -85,7 +85,7 @@ def agree_least(
     graph: Graph, channels: Channels, number: int, worker: int, workers: int, mine: int
 ) -> Iterator[int | None]:
     """All workers learn the least of their values. Yields None while waiting, then the value."""
-    payload = mine.to_bytes(8, "little")
+    payload = mine.to_bytes(9, "little")
     for other in range(workers):
         if other != worker:
             channels.send(number, other, payload)

@@ -30,7 +30,7 @@ from mzlite.repr.var import VarColumn
 if TYPE_CHECKING:
     from compute.render.build import Builder
 
-_NONE = 2**64 - 1
+_NONE = 2**64  # beyond every time: constants are read at 2**64 - 1
 
 
 class Enter(Operator):
