@@ -55,8 +55,9 @@ class TemporalFilter(Operator):
         diff = updates.diff[rows]
         time = updates.time[rows]
         start = np.maximum(time, lower)
-        end = np.where(upper == _NEVER, _NEVER, np.maximum(time, upper))
-        live = np.flatnonzero(start < end)
+        never = upper == _NEVER
+        end = np.where(never, _NEVER, np.maximum(time, upper))
+        live = np.flatnonzero((start < end) | never)  # a row without an end may start at the last time there is
         if len(live) < len(rows):
             out = [c.take(live) for c in out]
             start, end, diff = start[live], end[live], diff[live]

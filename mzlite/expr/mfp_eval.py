@@ -86,7 +86,7 @@ class MfpPlan:
                 merge(into, bound.values, out=into)
                 if bound.valid is not None:
                     keep &= bound.valid
-        keep &= lower < upper
+        keep &= (lower < upper) | (upper == _NEVER)
         out = [cols[c] for c in self.mfp.projection]
         if failed:
             places, encoded = failed.items()
