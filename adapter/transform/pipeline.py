@@ -21,6 +21,7 @@ from adapter.transform.flat_map_elimination import flat_map_elimination
 from adapter.transform.fold_constants import fold_constants
 from adapter.transform.fusion import fusion
 from adapter.transform.join_implementation import join_implementation
+from adapter.transform.key_semijoin import key_semijoin
 from adapter.transform.literal_constraints import literal_constraints
 from adapter.transform.literal_lifting import literal_lifting
 from adapter.transform.monotonicity import monotonicity
@@ -64,6 +65,7 @@ LOGICAL: tuple[Step, ...] = (
     ),
     Step(fold_constants, "literals and empty inputs shrink everything above them"),
     Step(simplify_scalars, "fewer forms for the rules below to know"),
+    Step(key_semijoin, "while both sides of an outer join still look the same", (r.Join,)),
     Step(flat_map_elimination, "table functions of literals are constants", (r.FlatMap,)),
     Step(fusion, "one join per join tree, so that predicates find all inputs"),
     Step(literal_lifting, "joins carry no constants, so classes get literal members", (r.Join,)),
