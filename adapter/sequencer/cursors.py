@@ -99,6 +99,11 @@ class CursorSequencer:
         return Done("DECLARE CURSOR")
 
     def close(self, session: Session, plan: ClosePlan) -> Done:
+        if plan.name == "all":
+            for open_cursor in session.cursors.values():
+                open_cursor.close()
+            session.cursors.clear()
+            return Done("CLOSE CURSOR ALL")
         cursor = session.cursors.pop(plan.name, None)
         if cursor is None:
             raise SqlError("34000", f'cursor "{plan.name}" does not exist')

@@ -46,6 +46,10 @@ def pg_namespace(ctx: Context) -> Iterator[Row]:
             yield (s.oid, s.name, role_oid(ctx, s.owner), None)
 
 
+# The access method clients are told indexes have: psql describes no index without one.
+BTREE = 403
+
+
 @relation(
     "pg_catalog.pg_class",
     "oid oid!, relname text!, relnamespace oid!, reloftype oid!, relowner oid!, relam oid!, reltablespace oid!, "
@@ -62,8 +66,9 @@ def pg_class(ctx: Context) -> Iterator[Row]:
         attributes = len(r.desc.names) if r.desc is not None else len(r.key)
         has_index = bool(ctx.state.indexes.get(r.id))
         namespace = schema_oid(ctx, r.schema_id)
+        method = BTREE if r.kind == "index" else 0
         yield (
-            r.oid, r.name, namespace, 0, role_oid(ctx, r.owner), 0, 0, -1.0, 0, has_index, "p", RELKINDS[r.kind],
+            r.oid, r.name, namespace, 0, role_oid(ctx, r.owner), method, 0, -1.0, 0, has_index, "p", RELKINDS[r.kind],
             attributes, 0, False, False, False, False, False, "d", False, False, None, None, None, 0, 0, 0, 0,
         )  # fmt: skip
 
@@ -327,7 +332,7 @@ def pg_collation(ctx: Context) -> Iterator[Row]:
 
 @relation("pg_catalog.pg_am", "oid oid!, amname text!, amhandler regproc!, amtype char!")
 def pg_am(ctx: Context) -> Iterator[Row]:
-    yield (403, "btree", 0, "i")
+    yield (BTREE, "btree", 0, "i")
 
 
 @relation("pg_catalog.pg_tablespace", "oid oid!, spcname text!, spcowner oid, spcacl mz_aclitem[], spcoptions text[]")

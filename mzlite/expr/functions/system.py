@@ -128,6 +128,9 @@ def _user_by_id(oid: int) -> str:
 
 for _signature in ("regclass -> int8", "regclass, text -> int8", "oid -> int8", "oid, text -> int8"):
     register("pg_relation_size", _signature, _always(-1), can_error=False)
+for _signature in ("regclass -> int8", "oid -> int8"):
+    register("pg_table_size", _signature, _always(-1), can_error=False)
+    register("pg_total_relation_size", _signature, _always(-1), can_error=False)
 register("pg_stat_get_numscans", "oid -> int8", _always(-1), can_error=False)
 
 
@@ -197,6 +200,20 @@ def datum_size(typ: ScalarType, datum: Any) -> int:
     if typ.kind in ("text", "varchar", "bpchar", "char", "name", "bytea"):
         return 1 + size + (1 if size < 256 else 2 if size < 65_536 else 4)
     return 1 + size
+
+
+@value("pg_size_pretty", "int8 -> text", can_error=False)
+def _size_pretty(size: int) -> str:
+    """In the largest unit that gives at least 10, rounding half up, as PostgreSQL prints sizes."""
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    amount, unit, doubled = abs(size), 0, False
+    while unit + 1 < len(units) and (amount + 1) // 2 >= 10 * 1024 if doubled else amount >= 10 * 1024:
+        # One binary digit is kept below the unit, to round with at the end.
+        amount = amount >> 10 if doubled else amount >> 9
+        unit, doubled = unit + 1, True
+    if doubled:
+        amount = (amount + 1) // 2
+    return f"{'-' if size < 0 else ''}{amount} {units[unit]}"
 
 
 @value("pg_column_size", "any -> int4", with_site=True, can_error=False)
