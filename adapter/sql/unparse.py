@@ -15,8 +15,7 @@ from adapter.sql.parse.cursor import RESERVED
 Qualify = Callable[[tuple[str, ...]], tuple[str, ...]]
 _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _UNSAFE = RESERVED | frozenset(
-    "as and or not null true false case when then else end array list map row interval cast exists any all some on using join left right "
-    "full inner cross natural lateral default distinct in is like ilike between".split()
+    ["as", "and", "or", "not", "null", "true", "false", "case", "when", "then", "else", "end", "array", "list", "map", "row", "interval", "cast", "exists", "any", "all", "some", "on", "using", "join", "left", "right", "full", "inner", "cross", "natural", "lateral", "default", "distinct", "in", "is", "like", "ilike", "between"]
 )
 
 
@@ -45,13 +44,13 @@ class Printer:
 
     # ---- types
 
-    def type(self, t: ast.TypeName) -> str:
+    def type_name(self, t: ast.TypeName) -> str:
         if t.container == "map":
             assert t.key is not None and t.element is not None
-            return f"map[{self.type(t.key)}=>{self.type(t.element)}]"
+            return f"map[{self.type_name(t.key)}=>{self.type_name(t.element)}]"
         if t.container is not None:
             assert t.element is not None
-            return self.type(t.element) + ("[]" if t.container == "array" else " list")
+            return self.type_name(t.element) + ("[]" if t.container == "array" else " list")
         name = '"char"' if t.quoted and t.parts == ("char",) else idents(self.qualify_type(t.parts))
         if t.modifiers:
             name += f"({', '.join(map(str, t.modifiers))})"
@@ -140,15 +139,15 @@ class Printer:
                 inner = self.query(right) if isinstance(right, ast.Query) else self.expr(right)
                 return f"{self.operand(operand)} {op} {'ALL' if every else 'ANY'} ({inner})"
             case ast.Cast(operand, typ):
-                return f"{self.operand(operand)}::{self.type(typ)}"
+                return f"{self.operand(operand)}::{self.type_name(typ)}"
             case ast.Collate(operand, collation):
                 return f"{self.operand(operand)} COLLATE {idents(collation)}"
             case ast.Case(operand, whens, default):
-                parts = ["CASE"] if operand is None else ["CASE", self.expr(operand)]
-                parts += [f"WHEN {self.expr(w)} THEN {self.expr(t)}" for w, t in whens]
+                words = ["CASE"] if operand is None else ["CASE", self.expr(operand)]
+                words += [f"WHEN {self.expr(w)} THEN {self.expr(t)}" for w, t in whens]
                 if default is not None:
-                    parts.append(f"ELSE {self.expr(default)}")
-                return " ".join([*parts, "END"])
+                    words.append(f"ELSE {self.expr(default)}")
+                return " ".join([*words, "END"])
             case ast.FuncCall():
                 return self.call(e)
             case ast.Subquery(query, kind):
@@ -266,7 +265,7 @@ class Printer:
             if r.options:
                 options = " (" + ", ".join(f"{n.upper()} = {v}" for n, v in r.options) + ")"
             bindings = ", ".join(
-                f"{ident(c.name)} ({', '.join(f'{ident(n)} {self.type(t)}' for n, t in c.columns)}) AS ({self.query(c.query)})"
+                f"{ident(c.name)} ({', '.join(f'{ident(n)} {self.type_name(t)}' for n, t in c.columns)}) AS ({self.query(c.query)})"
                 for c in r.ctes
             )
             return f"WITH MUTUALLY RECURSIVE{options} {bindings}"
@@ -387,7 +386,7 @@ def pretty(sql: str, width: int = 100) -> str:
                 return line
             return f"CREATE VIEW\n    {name}\n    AS\n" + _lines(printer, statement.query, 8) + ";"
         case st.CreateMaterializedView():
-            head, _, body = sql.partition(" AS ")
+            head, _, _ = sql.partition(" AS ")
             out = [f"CREATE MATERIALIZED VIEW {idents(statement.name)}{printer.column_list(statement.columns)}"]
             out.append(f"    IN CLUSTER {ident(statement.in_cluster or 'quickstart')}")
             options = head[head.index(" WITH (") + 7 :].rstrip(")") if " WITH (" in head else "REFRESH = ON COMMIT"

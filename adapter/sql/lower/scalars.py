@@ -6,10 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 
 from adapter.sql import hir
-from adapter.sql.lower.frame import Frame, Key, Low, Types, join
+from adapter.sql.lower.frame import Frame, Key, Low, Types, get, join, not_, project
 from adapter.sql.lower.free import free_in_scalar
 from mzlite.expr import relation as mir
 from mzlite.expr.scalar import Call, If, Literal, Ref, Scalar, Unmaterializable
+from mzlite.expr.typing import scalar_type
+from mzlite.repr.types import BOOL, ColumnType
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ def lower_scalar(state: State, e: hir.Scalar, frame: Frame) -> tuple[State, Scal
             return state, Call(func, tuple(new), typ)
         case hir.If(cond, then, els):
             state, c = lower_scalar(state, cond, frame)
+            if has_subquery(then) or has_subquery(els):
+                return _branch(state, c, then, els, frame)
             state, t = lower_scalar(state, then, frame)
             state, f = lower_scalar(state, els, frame)
             return state, If(c, t, f)
@@ -78,3 +82,25 @@ def lower_scalar(state: State, e: hir.Scalar, frame: Frame) -> tuple[State, Scal
             return state, Ref(column)
         case hir.Marker():
             raise AssertionError(f"unresolved {e.kind} marker")
+
+
+def has_subquery(e: hir.Scalar) -> bool:
+    return any(isinstance(n, hir.Exists | hir.ScalarQuery | hir.Quantified) for n, _ in hir.walk(e))
+
+
+def _branch(state: State, cond: Scalar, then: hir.Scalar, els: hir.Scalar, frame: Frame) -> tuple[State, Scalar]:
+    """A choice whose branches hold subqueries: each branch is computed for its own rows only, so that it cannot fail for others'."""
+    id = frame.ids.fresh()
+    here = State(get(id, state.types), state.cols, state.types, state.keys)
+    chosen = Call("is_true", (cond,), BOOL)
+    parts: list[mir.Mir] = []
+    types: list[ColumnType] = []
+    for predicate, value in ((chosen, then), (not_(chosen), els)):
+        rows = State(mir.Filter(here.mir, (predicate,)), here.cols, here.types, here.keys)
+        grown, scalar = lower_scalar(rows, value, frame)
+        mapped = mir.Map(grown.mir, (scalar,))
+        parts.append(project(mapped, (*range(state.width), grown.width), grown.width + 1))
+        types.append(scalar_type(scalar, grown.types))
+    typ = ColumnType(types[0].scalar, types[0].nullable or types[1].nullable)
+    whole = mir.Let(id, state.mir, mir.Union(tuple(parts)))
+    return State(whole, state.cols, (*state.types, typ), state.keys), Ref(state.width)

@@ -37,13 +37,13 @@ def split(r: hir.Relation, frame: Frame, depth: int) -> Split | None:
             inner = split(input, frame, depth)
             if inner is None or any(_reads_outside(e) for e in scalars):
                 return None
-            base, outputs = inner.base, list(inner.outputs)
+            base, places = inner.base, list(inner.outputs)
             width = hir.arity(base)
             new: list[hir.Scalar] = []
             for e in scalars:
-                new.append(_moved(e, tuple(outputs)))
-                outputs.append(width + len(new) - 1)
-            return Split(hir.Map(base, tuple(new)), inner.pairs, tuple(outputs))
+                new.append(_moved(e, tuple(places)))
+                places.append(width + len(new) - 1)
+            return Split(hir.Map(base, tuple(new)), inner.pairs, tuple(places))
         case hir.Join(left, right, on, "inner"):
             a, b = split(left, frame, depth), split(right, frame, depth)
             if a is None or b is None:

@@ -75,9 +75,9 @@ def _semijoin(low: Low, relation: hir.Relation, frame: Frame, *, keep: bool) -> 
         base = lower(parts.base, frame.inside(None))
         inner_state = state_of(base, frame.depth + 1)
         _, inner = lower_scalars(inner_state, [own for _, own in parts.pairs], frame.inside(None))
-        found = mir.Reduce(base.mir, tuple(inner), ())
+        found: mir.Mir = mir.Reduce(base.mir, tuple(inner), ())
         _, outer = lower_scalars(state, [hir.shift(o, -1, 1) for o, _ in parts.pairs], frame)
-        equivalences = [(a, Ref(width + i)) for i, a in enumerate(outer)]
+        equivalences: list[tuple[Scalar, ...]] = [(a, Ref(width + i)) for i, a in enumerate(outer)]
         count = len(outer)
         if keep:
             return Low(f.project(f.join([low.mir, found], equivalences), range(width), width + count), low.keys, low.types)

@@ -28,8 +28,7 @@ def parse_alter(c: Cursor) -> st.Statement:
         if kind == "role" or c.at("owner", "rename"):
             words = skip_rest(c)
             if kind != "role":
-                raise_unsupported = st.Unsupported(what=tag, tag=tag)
-                return raise_unsupported
+                return st.Unsupported(what=tag, tag=tag)
             return st.Accepted(words=("alter", "role", *name, *words), tag=tag)
         skip_rest(c)
         return st.Unsupported(what=tag, tag=tag)
@@ -64,10 +63,10 @@ def parse_alter(c: Cursor) -> st.Statement:
         parenthesised = c.take_punct("(")
         names: list[str] = []
         while c.tok.kind == WORD:
-            words: list[str] = []
+            option: list[str] = []
             while c.tok.kind == WORD:
-                words.append(c.advance().value)
-            names.append(" ".join(words))
+                option.append(c.advance().value)
+            names.append(" ".join(option))
             if not c.take_punct(","):
                 break
         if parenthesised:
@@ -106,7 +105,7 @@ def _alter_system(c: Cursor) -> st.Statement:
     return st.SetVariable(name=name, values=variable_values(c), scope="system", tag="ALTER SYSTEM")
 
 
-def variable_values(c: Cursor) -> tuple[str, ...] | None:
+def variable_values(c: Cursor, single: bool = False) -> tuple[str, ...] | None:
     """Values of SET, as text; None for DEFAULT."""
     if c.take("default"):
         return None
@@ -116,7 +115,7 @@ def variable_values(c: Cursor) -> tuple[str, ...] | None:
         if c.tok.kind not in (STRING, NUMBER, WORD, QUOTED):
             c.expected("variable value")
         out.append(sign + c.advance().value)
-        if not c.take_punct(","):
+        if single or not c.take_punct(","):
             return tuple(out)
 
 

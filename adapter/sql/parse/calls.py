@@ -122,11 +122,11 @@ def parse_window(c: Cursor, pos: int) -> ast.WindowSpec:
     units = c.take_any("rows", "range", "groups")
     if units is not None:
         if c.take("between"):
-            start = _bound(c)
+            start = _bound(c, units)
             c.expect("and")
-            end = _bound(c)
+            end = _bound(c, units)
         else:
-            start = _bound(c)
+            start = _bound(c, units)
             end = ast.FrameBound("current_row")
         exclude = "no_others"
         if c.take("exclude"):
@@ -142,12 +142,14 @@ def parse_window(c: Cursor, pos: int) -> ast.WindowSpec:
     return ast.WindowSpec(name, partition_by, order_by, frame, pos)
 
 
-def _bound(c: Cursor) -> ast.FrameBound:
+def _bound(c: Cursor, units: str) -> ast.FrameBound:
     if c.take("current"):
         c.expect("row")
         return ast.FrameBound("current_row")
     if c.take("unbounded"):
         return ast.FrameBound("unbounded_" + c.expect_any("preceding", "following"))
+    if units != "range" and c.at_op("-"):
+        c.expected("literal unsigned integer")
     offset = expressions.parse_expr(c)
     kind = c.take_any("preceding", "following")
     if kind is None:
@@ -212,7 +214,7 @@ def _extract(c: Cursor, pos: int) -> ast.Expr | None:
 
 def _trim(c: Cursor, pos: int) -> ast.Expr | None:
     c.expect_punct("(")
-    side = c.take_any("leading", "trailing", "both") if not c.ahead().kind == "(" else None
+    side = c.take_any("leading", "trailing", "both") if c.ahead().kind != "(" else None
     name = {"leading": "ltrim", "trailing": "rtrim"}.get(side or "both", "btrim")
     if c.take("from"):
         args: tuple[ast.Expr, ...] = expressions.parse_exprs(c)
@@ -426,8 +428,5 @@ WORDS: dict[str, Callable[[Cursor], ast.Expr | None]] = {
     "map": _map,
 } | {
     name: _constant(name)
-    for name in (
-        "current_date current_time current_timestamp localtime localtimestamp current_user session_user user current_role "
-        "current_catalog current_schema"
-    ).split()
+    for name in ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"]
 }

@@ -13,23 +13,14 @@ from mzlite.repr.errors import SqlError
 MAX_DEPTH = 300
 
 RESERVED = frozenset(
-    "with select from where group having qualify order limit offset fetch options returning union except intersect".split()
+    ["with", "select", "from", "where", "group", "having", "qualify", "order", "limit", "offset", "fetch", "options", "returning", "union", "except", "intersect"]
 )
-_JOIN_WORDS = frozenset("cross full inner join left natural on right using outer".split())
-NOT_TABLE_ALIAS = RESERVED | _JOIN_WORDS | frozenset("as set values when then else end window tablesample".split())
-NOT_COLUMN_ALIAS = RESERVED | frozenset("as and or not when then else end".split())
+_JOIN_WORDS = frozenset(["cross", "full", "inner", "join", "left", "natural", "on", "right", "using", "outer"])
+NOT_TABLE_ALIAS = RESERVED | _JOIN_WORDS | frozenset(["as", "set", "values", "when", "then", "else", "end", "window", "tablesample"])
+NOT_COLUMN_ALIAS = RESERVED | frozenset(["as", "and", "or", "not", "when", "then", "else", "end"])
 # Words that say so in error messages; the rest are identifiers there.
 KEYWORDS = RESERVED | NOT_TABLE_ALIAS | NOT_COLUMN_ALIAS | frozenset(
-    """access add aligned all alter analyze any array asc assert at auto begin between broken by cascade case cast char close
-    cluster clusters collate column columns comment commit connection constraint copy create current cursor database databases day
-    deallocate debezium declare default delete desc discard distinct double drop envelope error escape every execute exists explain
-    extract false for foreign forward function generator global grant group_size hold hour if ignore ilike in index indexes input
-    insert interval into is isnull key last lateral like list load local map materialized minute month mutually name no notnull null
-    nulls object objects of only optimized or ordinality owner partition physical plan preceding precision prepare primary
-    progress range raw read recursion recursive refresh rename replace replica replicas reset restrict return role rollback row rows
-    schema schemas second secret secrets session show similar sink sinks size snapshot some source sources start subscribe swap
-    system table tables temp temporary ties time timestamp to transaction true type types unbounded unique unknown up update upsert
-    user values varying view views without work write year zone""".split()
+    ["access", "add", "aligned", "all", "alter", "analyze", "any", "array", "asc", "assert", "at", "auto", "begin", "between", "broken", "by", "cascade", "case", "cast", "char", "close", "cluster", "clusters", "collate", "column", "columns", "comment", "commit", "connection", "constraint", "copy", "create", "current", "cursor", "database", "databases", "day", "deallocate", "debezium", "declare", "default", "delete", "desc", "discard", "distinct", "double", "drop", "envelope", "error", "escape", "every", "execute", "exists", "explain", "extract", "false", "for", "foreign", "forward", "function", "generator", "global", "grant", "group_size", "hold", "hour", "if", "ignore", "ilike", "in", "index", "indexes", "input", "insert", "interval", "into", "is", "isnull", "key", "last", "lateral", "like", "list", "load", "local", "map", "materialized", "minute", "month", "mutually", "name", "no", "notnull", "null", "nulls", "object", "objects", "of", "only", "optimized", "or", "ordinality", "owner", "partition", "physical", "plan", "preceding", "precision", "prepare", "primary", "progress", "range", "raw", "read", "recursion", "recursive", "refresh", "rename", "replace", "replica", "replicas", "reset", "restrict", "return", "role", "rollback", "row", "rows", "schema", "schemas", "second", "secret", "secrets", "session", "show", "similar", "sink", "sinks", "size", "snapshot", "some", "source", "sources", "start", "subscribe", "swap", "system", "table", "tables", "temp", "temporary", "ties", "time", "timestamp", "to", "transaction", "true", "type", "types", "unbounded", "unique", "unknown", "up", "update", "upsert", "user", "values", "varying", "view", "views", "without", "work", "write", "year", "zone"]
 )
 _PUNCTUATION = {
     "(": "left parenthesis",

@@ -21,9 +21,7 @@ def _target(c: Cursor, stop: tuple[str, ...]) -> ast.TableRef:
     pos = c.tok.start
     parts = c.qualified()
     alias = None
-    if c.take("as"):
-        alias = ast.Alias(c.name())
-    elif (c.tok.kind == WORD and c.tok.value not in stop and c.at_name()) or c.tok.kind == QUOTED:
+    if c.take("as") or (c.tok.kind == WORD and c.tok.value not in stop and c.at_name()) or c.tok.kind == QUOTED:
         alias = ast.Alias(c.name())
     return ast.TableRef(parts, alias, None, pos)
 
@@ -95,9 +93,7 @@ def parse_copy(c: Cursor) -> st.Statement:
     direction = c.expect_any("from", "to")
     if direction == "from" and statement is not None:
         c.expected("identifier")
-    if c.at("stdin", "stdout"):
-        target = c.advance().value
-    elif c.tok.kind == "string":
+    if c.at("stdin", "stdout") or c.tok.kind == "string":
         target = c.advance().value
     else:
         c.expected("STDIN" if direction == "from" else "STDOUT")

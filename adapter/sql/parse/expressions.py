@@ -318,7 +318,7 @@ def interval_literal(c: Cursor) -> ast.Expr | None:
     return ast.Interval(value, first, last, precision if given is None else given, pos)
 
 
-_WITH_MODIFIERS = frozenset("timestamp timestamptz time numeric decimal varchar char character bpchar".split())
+_WITH_MODIFIERS = frozenset(["timestamp", "timestamptz", "time", "numeric", "decimal", "varchar", "char", "character", "bpchar"])
 
 
 def _typed_literal(c: Cursor) -> ast.Expr | None:

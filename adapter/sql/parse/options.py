@@ -7,7 +7,6 @@ from adapter.sql.parse.lexer import NUMBER, QUOTED, STRING, WORD
 from adapter.sql.statements import Options, OptionValue
 
 
-
 def parse_options(c: Cursor) -> Options:
     """( name words [=] value, … ), value optional."""
     c.expect_punct("(")

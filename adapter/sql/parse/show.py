@@ -56,6 +56,7 @@ def parse_show(c: Cursor) -> Statement:
     redacted = c.at_words("redacted", "create") and c.take("redacted")
     if c.at("create") and c.ahead().kind == "word":
         c.advance()
+        words: tuple[str, ...]
         for words in _KINDS:
             if c.take(*words):
                 break

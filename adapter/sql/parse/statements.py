@@ -135,9 +135,8 @@ def _set(c: Cursor) -> st.Statement:
         c.advance()
         return st.SetVariable(name="client_encoding", values=variable_values(c), scope=scope, tag="SET")
     name = ".".join(c.qualified())
-    if not c.take_op("="):
-        if not c.take("to"):
-            c.expected("equals sign or TO")
+    if not c.take_op("=") and not c.take("to"):
+        c.expected("equals sign or TO")
     values = variable_values(c, single=name == "schema")
     if name == "schema":
         name = "search_path"

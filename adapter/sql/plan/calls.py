@@ -86,7 +86,8 @@ def _call(x: ExprContext, node: ast.FuncCall) -> hir.Scalar:
         return plan_window_call(x, node, name)
     special = _SPECIAL.get(name)
     if special is not None:
-        return special(x, node)
+        planned: hir.Scalar = special(x, node)
+        return planned
     if aggregates.by_name(name):
         return _aggregate(x, node, name)
     if node.filter is not None:

@@ -19,7 +19,7 @@ from mzlite.expr.scalar import Literal, Unmaterializable
 from mzlite.repr.datum import encode_datum
 from mzlite.repr.errors import SqlError, encode_error
 from mzlite.repr.text import parse_datum
-from mzlite.repr.types import BOOL, INT4, INT8, NUMERIC, TEXT, UNKNOWN, ColumnType, ScalarType, record_of
+from mzlite.repr.types import BOOL, INT4, INT8, NUMERIC, TEXT, TIMESTAMPTZ, UNKNOWN, ColumnType, ScalarType, record_of
 
 TRUE = Literal(encode_datum(BOOL, True), BOOL)
 FALSE = Literal(encode_datum(BOOL, False), BOOL)
@@ -46,7 +46,11 @@ def number_literal(text: str) -> Literal:
     try:
         return Literal(encode_datum(NUMERIC, parse_datum(NUMERIC, text)), NUMERIC)
     except SqlError as error:
-        return Literal(None, NUMERIC, encode_error(error))
+        if error.sqlstate == "22003" or "out of range" in error.message:
+            shown = text.upper() if "e" in text.lower() else text
+            message = f'"{shown}" is out of range for type numeric: exceeds maximum precision 39'
+            raise SqlError("22003", message) from None
+        raise
 
 
 def parse_literal(value: bytes, typ: ScalarType, context: Context = "explicit") -> hir.Scalar:
@@ -70,6 +74,22 @@ def parse_literal(value: bytes, typ: ScalarType, context: Context = "explicit") 
         return parsed
     func = casts.find_cast(base, typ, context)
     return hir.Call(func, (parsed,), typ) if func else _retype(parsed, typ)
+
+
+def _parse(typ: ScalarType, text: str) -> Any:
+    """The datum of a literal. A time may be written as one where mz_timestamp is wanted."""
+    try:
+        return parse_datum(typ, text)
+    except SqlError:
+        if typ.kind != "mz_timestamp":
+            raise
+        try:
+            us = parse_datum(TIMESTAMPTZ, text)
+        except SqlError:
+            us = None
+        if us is None or us < 0:
+            raise
+        return us // 1000
 
 
 def _retype(e: hir.Scalar, typ: ScalarType) -> hir.Scalar:
@@ -170,7 +190,10 @@ def settle(ctx: PlanContext, e: hir.Scalar) -> hir.Scalar:
     """e with a definite type: what is still untyped is text."""
     typ = hir.type_of(e)
     if typ.kind == "unknown":
-        settled = _unknown_as(ctx, e, TEXT)
+        wanted = TEXT
+        if isinstance(e, Unmaterializable):
+            wanted = ctx.param_types[int(e.func[1:]) - 1] or TEXT
+        settled = _unknown_as(ctx, e, wanted)
         assert settled is not None
         return settled
     if (
@@ -203,14 +226,25 @@ def construct(name: str, args: tuple[hir.Scalar, ...], typ: ScalarType) -> hir.S
     return hir.Call(entry.id, args, typ)
 
 
+_SET_OPERATIONS = frozenset(("UNION", "EXCEPT", "INTERSECT"))
+
+
 def common_type(ctx: PlanContext, exprs: Sequence[hir.Scalar], what: str) -> ScalarType:
     """The type that UNION, CASE, COALESCE, … resolve to; text when nothing is typed."""
     typed = [typ for typ in map(hir.type_of, exprs) if typ.kind != "unknown"]
     if not typed:
         return TEXT
+    strings = any(is_unknown(e) and not (isinstance(e, Literal) and e.value is None) for e in exprs)
+    if strings and any(typ.kind == "record" for typ in typed):
+        return TEXT
     best = casts.best_common_type(typed)
+    if best is not None and strings and casts.has_modifier(best):
+        return best.base()
     if best is None:
         first = typed[0]
+        if all(typ.kind == first.kind for typ in typed) and (what.isupper() or what.islower()) and what not in _SET_OPERATIONS:
+            if first.kind in ("array", "list", "map", "record"):
+                return first
         for typ in typed[1:]:
             if casts.best_common_type([first, typ]) is None:
                 raise SqlError("42804", f"{what} types {type_words(first)} and {type_words(typ)} cannot be matched")

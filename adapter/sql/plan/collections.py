@@ -44,24 +44,27 @@ def collection_literal(x: ExprContext, node: ast.ArrayLit, hint: ScalarType | No
         return empty_collection(hint.base())
     nested = any(isinstance(i, ast.ArrayLit) for i in node.items)
     items: list[hir.Scalar] = []
-    for item in node.items:
-        if isinstance(item, ast.ArrayLit):
-            items.append(collection_literal(x, item, hint if kind == "array" else element_hint))
-        elif isinstance(item, ast.MapLit) and element_hint is not None:
-            items.append(map_literal(x, item, element_hint))
+    for part in node.items:
+        if isinstance(part, ast.ArrayLit):
+            items.append(collection_literal(x, part, hint if kind == "array" else element_hint))
+        elif isinstance(part, ast.MapLit) and element_hint is not None:
+            items.append(map_literal(x, part, element_hint))
         else:
-            items.append(expr.plan_expr(x, item))
+            items.append(expr.plan_expr(x, part))
     if element_hint is not None and not nested:
-        converted = [try_cast(x.ctx, i, element_hint, "explicit") for i in items]
-        if all(c is not None for c in converted):
-            items = [c for c in converted if c is not None]
+        for i, item in enumerate(items):
+            element = try_cast(x.ctx, item, element_hint, "explicit")
+            if element is None:
+                have = type_words(hir.type_of(item))
+                raise SqlError("42804", f"{kind.upper()} could not convert type {have} to {type_words(element_hint)}")
+            items[i] = element
     items, typ = to_common(x.ctx, items, kind.upper())
     items = [settle(x.ctx, i) for i in items]
     if kind == "list":
         if typ.kind in ("char", "bpchar"):
             raise unsupported(f"{type_words(typ)} list", position=node.pos + 1)
         return construct("list_create", tuple(items), list_of(typ))
-    if typ.kind in ("list", "map", "record"):
+    if typ.kind in ("list", "map"):
         raise unsupported(f"{type_words(typ)}[]", position=node.pos + 1)
     if nested and typ.kind == "array":
         return construct("array_create_nested", tuple(items), typ)
@@ -220,6 +223,8 @@ def _layers(typ: ScalarType) -> int:
 
 def _slice(x: ExprContext, operand: hir.Scalar, slices: list[ast.Slice]) -> hir.Scalar:
     typ = hir.type_of(operand)
+    if typ.kind != "list":
+        raise SqlError("42804", f"cannot subscript type {type_words(typ)}")
     if len(slices) > _layers(typ):
         depth = _layers(typ)
         raise SqlError(

@@ -10,20 +10,17 @@ from adapter.sql import statements as st
 from adapter.sql.catalog_view import CatalogItem, QualifiedName
 from adapter.sql.plan import expr
 from adapter.sql.plan.coerce import try_cast
-from adapter.sql.plan.constants import to_scalar
+from adapter.sql.plan.constants import fold_scalar, to_scalar
 from adapter.sql.plan.context import PlanContext
 from adapter.sql.plan.expr import ExprContext
 from adapter.sql.plan.query import PlannedQuery, plan_query
 from adapter.sql.plan.reads import view_relation
-from adapter.sql.plan.select import column_name
 from adapter.sql.plan.types import resolve_type, type_words
 from adapter.sql.unparse import Printer, ident, idents, string
-from mzlite.expr.scalar import Ref, Scalar
+from mzlite.expr.scalar import Literal, Ref, Scalar
 from mzlite.repr.errors import SqlError, unsupported
 from mzlite.repr.ids import ClusterId
 from mzlite.repr.types import INTERVAL, MZ_TIMESTAMP, TEXT, ColumnType, RelationDesc, RelationType, ScalarType
-
-
 
 # ---- names
 
@@ -105,7 +102,6 @@ def plan_create_table(ctx: PlanContext, statement: st.CreateTable) -> p.Plan:
     names: list[str] = []
     columns: list[ColumnType] = []
     defaults: list[Scalar | None] = []
-    keys: list[tuple[int, ...]] = []
     for column in statement.columns:
         if column.name in names:
             raise SqlError("42701", f'column "{column.name}" specified more than once', position=column.pos + 1)
@@ -115,19 +111,14 @@ def plan_create_table(ctx: PlanContext, statement: st.CreateTable) -> p.Plan:
         names.append(column.name)
         columns.append(ColumnType(typ, not column.not_null))
         defaults.append(None if column.default is None else plan_default(ctx, column.default, typ, column.name))
-    for i, column in enumerate(statement.columns):
-        if column.primary_key or column.unique:
-            keys.append((i,))
+    # Keys are declarations that nothing enforces, so plans do not rely on them; PRIMARY KEY forbids NULL.
     for primary, key_names in statement.keys:
-        key: list[int] = []
-        for name in key_names:
-            if name not in names:
-                raise SqlError("42703", f'unknown column in constraint: {name}')
-            i = names.index(name)
-            key.append(i)
+        for key_name in key_names:
+            if key_name not in names:
+                raise SqlError("42703", f"unknown column in constraint: {key_name}")
             if primary:
+                i = names.index(key_name)
                 columns[i] = ColumnType(columns[i].scalar, False)
-        keys.append(tuple(sorted(key)))
     if len(names) > 1600:
         raise SqlError("54011", "tables can have at most 1600 columns")
     name = _temporary_name(ctx, statement.name) if statement.temporary else new_name(ctx, statement.name)
@@ -168,7 +159,7 @@ def _table_sql(ctx: PlanContext, name: QualifiedName, statement: st.CreateTable)
     out = printer(ctx)
     columns: list[str] = []
     for c in statement.columns:
-        text = f"{ident(c.name)} {out.type(c.typ)}"
+        text = f"{ident(c.name)} {out.type_name(c.typ)}"
         if c.not_null and not c.primary_key:
             text += " NOT NULL"
         if c.default is not None:
@@ -268,6 +259,8 @@ def plan_create_materialized_view(ctx: PlanContext, statement: st.CreateMaterial
                 assertions.append(index)
                 options.append(f"ASSERT NOT NULL = {ident(value)}")
             case "refresh on commit":
+                if on_commit:
+                    raise SqlError("42601", "REFRESH ON COMMIT cannot be specified multiple times")
                 on_commit = True
             case "refresh at creation":
                 at_creation = True
@@ -291,7 +284,7 @@ def plan_create_materialized_view(ctx: PlanContext, statement: st.CreateMaterial
             case _:
                 raise SqlError("42601", f"invalid materialized view option: {key.upper()}")
     if on_commit and (at or every or at_creation):
-        raise SqlError("42601", "REFRESH ON COMMIT cannot be specified multiple times or with any of the other REFRESH options")
+        raise SqlError("42601", "REFRESH ON COMMIT is not compatible with any of the other REFRESH options")
     refresh = None
     if at or every or at_creation:
         refresh = p.RefreshSchedule(tuple(at), at_creation, tuple(every))
@@ -309,7 +302,6 @@ def plan_create_materialized_view(ctx: PlanContext, statement: st.CreateMaterial
     if statement.as_of is not None:
         from adapter.sql.plan.reads import plan_as_of
         from mzlite.expr.eval import literal_value
-        from mzlite.expr.scalar import Literal
 
         time = plan_as_of(ctx, statement.as_of).time
         as_of = literal_value(time) if isinstance(time, Literal) else None
@@ -338,9 +330,17 @@ def _refresh_time(ctx: PlanContext, node: Any, what: str) -> Scalar:
     used = set(ctx.used_unmaterializable)
     planned = expr.plan_expr(x, node)
     ctx.used_unmaterializable = used
+    if any(isinstance(e, hir.Exists | hir.ScalarQuery | hir.Quantified) for e, _ in hir.walk(planned)):
+        raise SqlError("0A000", f"{what} does not allow subqueries")
     converted = try_cast(ctx, planned, MZ_TIMESTAMP, "assignment")
-    scalar = None if converted is None else to_scalar(converted)
+    if converted is None:
+        source = type_words(hir.type_of(planned))
+        raise SqlError("42846", f"{what} does not support casting from {source} to mz_timestamp")
+    scalar = to_scalar(converted)
     if scalar is None:
+        raise SqlError("42804", words)
+    folded = fold_scalar(ctx, converted)
+    if isinstance(folded, Literal) and folded.value is None:
         raise SqlError("42804", words)
     from mzlite.expr.scalar import Unmaterializable, walk
 
@@ -358,7 +358,9 @@ def _refresh_every(ctx: PlanContext, interval: Any, aligned: Any) -> tuple[Scala
     if value.months:
         raise SqlError("0A000", "REFRESH interval must not involve units larger than days")
     if value.days * 86_400_000_000 + value.us <= 0:
-        raise SqlError("22023", "REFRESH interval must be positive")
+        from mzlite.repr.text import format_datum
+
+        raise SqlError("22023", f"REFRESH interval must be positive; got: {format_datum(INTERVAL, value)}")
     assert hir.type_of(e) == INTERVAL
     scalar = to_scalar(e)
     assert scalar is not None
@@ -466,6 +468,13 @@ def plan_create_type(ctx: PlanContext, statement: st.CreateType) -> p.Plan:
     custom = name.item
     types = {option: resolve_type(ctx, t) for option, t in statement.arguments}
     out = printer(ctx)
+    for option, t in statement.arguments:
+        if statement.kind != "record" and t.container is not None:
+            raise SqlError(
+                "42804",
+                f"CREATE TYPE ... AS {statement.kind.upper()} option {option.upper()} TYPE can only use named data types, but found "
+                f"unnamed data type {_catalog_type(types[option])}. Use CREATE TYPE to create a named type first",
+            )
     match statement.kind:
         case "list":
             for option in types:
@@ -493,12 +502,25 @@ def plan_create_type(ctx: PlanContext, statement: st.CreateType) -> p.Plan:
             typ = ScalarType("record", fields=fields, custom=custom)
     full = idents(full_parts(name))
     if statement.kind == "record":
-        body = ", ".join(f"{ident(n)} {out.type(t)}" for n, t in statement.arguments)
+        body = ", ".join(f"{ident(n)} {out.type_name(t)}" for n, t in statement.arguments)
         sql = f"CREATE TYPE {full} AS ({body})"
     else:
-        body = ", ".join(f"{n.upper()} TYPE = {out.type(t)}" for n, t in statement.arguments)
+        body = ", ".join(f"{n.upper()} TYPE = {out.type_name(t)}" for n, t in statement.arguments)
         sql = f"CREATE TYPE {full} AS {statement.kind.upper()} ({body})"
     return p.CreateTypePlan(name, typ, sql, tuple(ctx.depends_on))
+
+
+def _catalog_type(typ: ScalarType) -> str:
+    """A builtin type with its schema, containers spelled out."""
+    match typ.kind:
+        case "list" if typ.element is not None:
+            return f"{_catalog_type(typ.element)} list"
+        case "array" if typ.element is not None:
+            return f"{_catalog_type(typ.element)}[]"
+        case "map" if typ.element is not None:
+            return f"map[pg_catalog.text=>{_catalog_type(typ.element)}]"
+        case kind:
+            return typ.custom or f"pg_catalog.{kind}"
 
 
 # ---- sources

@@ -102,7 +102,11 @@ def whole_row(x: ExprContext, parts: tuple[str, ...]) -> hir.Scalar | None:
 
 def _star(x: ExprContext, node: ast.Star) -> hir.Scalar:
     if node.qualifier:
-        raise SqlError("42601", "qualified wildcards are not supported here", position=node.pos + 1)
+        found = table_columns(x.scopes, node.qualifier)
+        if found is None:
+            raise SqlError("42P01", f"no table named '{'.'.join(node.qualifier)}' in scope", position=node.pos + 1)
+        items = [hir.Column(found[0], c.index, c.typ, c.name) for c in found[1]]
+        return record_call(items, tuple(c.name for c in found[1]))
     raise SqlError("42601", "* expression is not supported here", position=node.pos + 1)
 
 

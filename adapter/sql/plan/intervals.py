@@ -6,6 +6,7 @@ off everything finer, and a first field does not restrict what the text may say 
 
 from __future__ import annotations
 
+import math
 import re
 
 from adapter.sql import ast, hir
@@ -21,7 +22,7 @@ _UNIT_US = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 
 
 def interval_literal(node: ast.Interval) -> hir.Scalar:
-    if node.start is not None and node.end is not None and _ORDER.index(node.start) > _ORDER.index(node.end):
+    if node.start is not None and node.end is not None and _ORDER.index(node.start) >= _ORDER.index(node.end):
         first, last = node.start.upper(), node.end.upper()
         raise SqlError(
             "42601",
@@ -39,24 +40,41 @@ def interval_literal(node: ast.Interval) -> hir.Scalar:
 def _parse(node: ast.Interval) -> Interval:
     text = node.value
     unit = node.end or node.start
-    if unit is not None and re.fullmatch(r"\s*[+-]?\d*\.?\d+\s*", text):
-        text = f"{text.strip()} {unit}"
-    elif unit is not None:
-        text = _trailing_unit(text, unit)
-    value: Interval = parse_datum(INTERVAL, text)
+    given = text
+    if unit is not None:
+        if node.start == "minute" and node.end == "second" and _CLOCK.fullmatch(text):
+            text = "0:" + text.strip()  # MINUTE TO SECOND reads 12:34 as minutes and seconds
+        elif _BARE_NUMBER.search(text):
+            text = f"{text.strip()} {unit}"
+    try:
+        value: Interval = parse_datum(INTERVAL, text)
+    except SqlError as error:
+        error.message = error.message.replace(f'"{text}"', f'"{given}"')
+        raise
     if unit is not None:
         value = _truncate(value, unit)
+    if node.end is not None and node.start is not None:
+        value = _drop_above(value, node.start)
     if node.precision is not None:
         value = _round(value, node.precision)
     return value
 
 
-def _trailing_unit(text: str, unit: str) -> str:
-    """A last bare number counts in the field's unit: '1 day 5' HOUR."""
-    words = text.split()
-    if len(words) > 1 and re.fullmatch(r"[+-]?\d*\.?\d+", words[-1]) and re.fullmatch(r"[a-zA-Z]+", words[-2]):
-        return f"{text} {unit}"
-    return text
+_BARE_NUMBER = re.compile(r"(^|\s)[+-]?\d*\.?\d+\s*$")
+_CLOCK = re.compile(r"\s*\d+:\d+(\.\d*)?\s*")
+
+
+def _drop_above(value: Interval, start: str) -> Interval:
+    """Nothing coarser than the first field: MONTH TO … has no years."""
+    months, days, us = value.months, value.days, value.us
+    at = _ORDER.index(start)
+    if at >= 1:
+        months = int(math.fmod(months, 12)) if at == 1 else 0
+    if at >= 3:
+        days = 0
+    if at >= 4:
+        us = int(math.fmod(us, 3_600_000_000)) if at == 4 else int(math.fmod(us, 60_000_000))
+    return Interval(months, days, us)
 
 
 def _truncate(value: Interval, unit: str) -> Interval:
@@ -79,5 +97,7 @@ def _round(value: Interval, precision: int) -> Interval:
     step = 10 ** (6 - precision)
     half = step // 2
     us = value.us
+    if abs(us) > (1 << 63) - step:
+        raise SqlError("22008", "interval field value out of range")
     rounded = (us + half) // step * step if us >= 0 else -((-us + half) // step * step)
     return Interval(value.months, value.days, rounded)

@@ -93,10 +93,10 @@ def _is(x: ExprContext, node: ast.Is) -> hir.Scalar:
     if node.what == "null":
         e = is_null(settle(x.ctx, operand))
     elif node.what == "unknown":
-        e = is_null(to_bool(x.ctx, operand, f"IS {'NOT ' if node.negated else ''}UNKNOWN argument"))
+        e = is_null(to_bool(x.ctx, operand, f"IS {'NOT ' if node.negated else ''}UNKNOWN clause"))
     else:
         word = f"IS {'NOT ' if node.negated else ''}{node.what.upper()}"
-        e = hir.Call(f"is_{node.what}", (to_bool(x.ctx, operand, f"{word} argument"),), BOOL)
+        e = hir.Call(f"is_{node.what}", (to_bool(x.ctx, operand, f"{word} clause"),), BOOL)
     return negate(e) if node.negated else e
 
 

@@ -16,7 +16,7 @@ from adapter.sql.plan.context import PlanContext
 from adapter.sql.plan.types import type_words
 from mzlite.expr import casts
 from mzlite.expr.functions import FUNCTIONS
-from mzlite.expr.functions.polymorphic import solve
+from mzlite.expr.functions.polymorphic import is_pseudo, solve
 from mzlite.expr.functions.registry import Signature
 from mzlite.repr.errors import SqlError
 from mzlite.repr.types import ScalarType
@@ -185,17 +185,16 @@ def resolve_call(
     if isinstance(chosen, str):
         signature = f"{shown}({', '.join(type_words(t) for t in types)})"
         position = None if pos is None else pos + 1
-        if chosen == "none":
+        undetermined = [e for e in entries if _undetermined(e, types)]
+        if chosen == "none" and len(undetermined) == 1:
+            raise SqlError("42804", "could not determine polymorphic type because input has type unknown", position=position)
+        if chosen == "none" and not undetermined:
             raise SqlError(
                 "42883",
                 f"function {signature} does not exist",
                 hint="No function matches the given name and argument types. You might need to add explicit type casts.",
                 position=position,
             )
-        if any(e.is_polymorphic for e in entries) and types and all(t.kind == "unknown" for t in types):
-            polymorphic = [e for e in entries if e.is_polymorphic and e.param_types(len(types)) is not None]
-            if len(polymorphic) == len([e for e in entries if e.param_types(len(types)) is not None]) == 1:
-                raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
         raise SqlError(
             "42725",
             f"function {signature} is not unique",
@@ -207,6 +206,18 @@ def resolve_call(
     assert declared is not None
     cast_args = pad_args(entry, coerce_args(ctx, args, params, declared))
     return _bind(entry, cast_args), cast_args
+
+
+def _undetermined(entry: Signature, types: Sequence[ScalarType]) -> bool:
+    """Whether only untyped arguments keep a polymorphic overload from being one."""
+    declared = entry.param_types(len(types))
+    if declared is None or not entry.is_polymorphic:
+        return False
+    if not any(is_pseudo(d) and t.kind == "unknown" for d, t in zip(declared, types)):
+        return False
+    return all(
+        t.kind == "unknown" or is_pseudo(d) or casts.find_cast(t, d, "implicit") is not None for d, t in zip(declared, types)
+    )
 
 
 def _bind(entry: S, args: Sequence[hir.Scalar]) -> S:
@@ -221,14 +232,12 @@ def resolve_operator(ctx: PlanContext, op: str, args: Sequence[hir.Scalar], pos:
     entries = [e for e in FUNCTIONS.by_name(op) if e.operator and len(e.params) == count]
     types = [hir.type_of(a) for a in args]
     chosen = select(entries, types, operator=True)
+    if op in _ON_CONTAINERS and types[0].kind == "unknown" and any(_undetermined(e, types) for e in entries):
+        chosen = "ambiguous"
     if isinstance(chosen, str):
         words = [type_words(t) for t in types]
         shown = f"{words[0]} {op} {words[1]}" if count == 2 else f"{op} {words[0]}"
         position = None if pos is None else pos + 1
-        if chosen == "none" and entries and any(t.kind == "unknown" for t in types):
-            polymorphic = all(e.is_polymorphic for e in entries)
-            if polymorphic and all(t.kind == "unknown" for t in types):
-                raise SqlError("42725", f"operator is not unique: {shown}", hint=_OPERATOR_HINT, position=position)
         if chosen == "none":
             raise SqlError("42883", f"operator does not exist: {shown}", hint=_NO_OPERATOR_HINT, position=position)
         raise SqlError("42725", f"operator is not unique: {shown}", hint=_OPERATOR_HINT, position=position)
@@ -240,5 +249,7 @@ def resolve_operator(ctx: PlanContext, op: str, args: Sequence[hir.Scalar], pos:
     return hir.Call(bound.id, cast_args, bound.result_type([hir.type_of(a) for a in cast_args]))
 
 
+# Their left side decides what they mean: an untyped one could be jsonb as well as a map.
+_ON_CONTAINERS = frozenset(("->", "?", "?|", "?&"))
 _OPERATOR_HINT = "Could not choose a best candidate operator. You might need to add explicit type casts."
 _NO_OPERATOR_HINT = "No operator matches the given name and argument types. You might need to add explicit type casts."

@@ -316,7 +316,7 @@ def _set_op(ctx: PlanContext, body: ast.SetOp, outer: list[Scope], expected: Exp
     for i in range(width):
         typed = [hir.Column(0, 0, p.types[i]) for p in planned if i not in p.untyped]
         if typed:
-            types.append(common_type(ctx, typed, words))
+            types.append(common_type(ctx, typed, body.op.upper()))
         else:
             wanted = expected[i] if expected is not None and i < len(expected) else None
             types.append(wanted if wanted is not None else planned[0].types[i])
@@ -325,7 +325,7 @@ def _set_op(ctx: PlanContext, body: ast.SetOp, outer: list[Scope], expected: Exp
     for branch, p in zip(branches, planned):
         if any(i in p.untyped and p.types[i] != types[i] for i in range(width)):
             p = plan_body(ctx, branch, outer, tuple(types))
-        inputs.append(_converted(ctx, p, types, words))
+        inputs.append(_converted(ctx, p, types, body.op.upper()))
     rel = inputs[0]
     if body.op == "union":
         rel = hir.Union(tuple(inputs))

@@ -47,6 +47,8 @@ def plan_recursion(ctx: PlanContext, node: ast.Recursion, outer: list[Scope], fr
 
 
 def _limit(options: tuple[tuple[str, str | None], ...]) -> tuple[int | None, bool]:
+    if len(options) > 1 and options[0][0] == options[1][0]:
+        raise SqlError("42601", f"{options[0][0].upper()} specified more than once")
     if len(options) > 1:
         raise SqlError(
             "42601",

@@ -133,7 +133,7 @@ def _one_function(
 ) -> tuple[hir.Relation, tuple[str, ...], tuple[Any, ...], bool, str]:
     """relation, column names, types, whether an alias renames its only column, the function's name."""
     x = ExprContext(ctx, outer, "FROM clause")
-    name = calls.function_name(call)
+    name = calls.function_name(x, call)
     if call.over is not None:
         raise SqlError(
             "42P20",
@@ -170,8 +170,7 @@ def _one_function(
             position=call.pos + 1,
         )
     inner = x.within("other table functions")
-    func, args = calls.table_call(x, name, calls.plan_args(inner, call), call.pos)
-    names = calls.table_names(name, args)
+    func, args, names = calls.table_call(x, name, calls.plan_args(inner, call), call.pos)
     if ordinality and func.func.startswith("repeat_row"):
         from mzlite.repr.errors import unsupported
 
@@ -361,6 +360,7 @@ def _using(
         b = _side_column(right_scope, name, "right", item.pos)
         left_column = hir.Column(0, a.index, a.typ, name)
         right_column = hir.Column(0, b.index + offset, b.typ, name)
+        to_common(ctx, [left_column, right_column], f'NATURAL/USING join column "{name}"')
         conditions.append(resolve_operator(ctx, "=", (left_column, right_column), item.pos))
         left_used.add(a.index)
         right_used.add(b.index)
@@ -368,7 +368,7 @@ def _using(
         if kind in ("inner", "left") and a.typ == b.typ:
             merged.append(ScopeColumn(name, a.typ, a.index, (), also=also))
             continue
-        (x, y), typ = to_common(ctx, [left_column, right_column], "NATURAL/USING join column")
+        (x, y), typ = to_common(ctx, [left_column, right_column], f'NATURAL/USING join column "{name}"')
         value: hir.Scalar = (
             x if kind in ("inner", "left") else y if kind == "right" else hir.Call("coalesce", (x, y), typ)
         )
@@ -391,5 +391,7 @@ def _using(
             rest.append(c)
     tables = joint.tables
     if item.using_alias is not None:
+        if any(t[-1] == item.using_alias for t in tables):
+            raise SqlError("42712", f'table name "{item.using_alias}" specified more than once')
         tables = (*tables, (item.using_alias,))
     return rel, Scope((*merged, *rest), tables)

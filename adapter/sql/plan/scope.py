@@ -114,7 +114,7 @@ def table_columns(scopes: list[Scope], qualifier: Parts) -> tuple[int, list[Scop
             seen: set[int] = set()
             columns: list[ScopeColumn] = []
             for column in scope.columns:
-                if matches(column, qualifier) and column.index not in seen and not column.whole_row:
+                if matches(column, qualifier) and column.index not in seen:
                     seen.add(column.index)
                     columns.append(column)
             return level, columns

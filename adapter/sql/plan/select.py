@@ -58,6 +58,9 @@ class _Select:
         self.windows: list[WindowUse] = []
         self.tables: list[TableUse] = []
         self.options = dict(node.options)
+        for name, value in node.options:
+            if not value.isdigit():
+                raise SqlError("22023", f"invalid {name.upper()}: cannot use value as number")
 
     def context(self, clause: str, *, windows: bool = True, tables: bool = True) -> ExprContext:
         named = dict(self.node.windows)
@@ -83,7 +86,7 @@ class _Select:
         having = None
         if node.having is not None:
             x = self.context("HAVING clause", windows=False, tables=False)
-            having = to_bool(self.ctx, expr.plan_expr(x, node.having), "HAVING clause")
+            having = expr.plan_expr(x, node.having)
         qualify = None
         if node.qualify is not None:
             x = self.context("QUALIFY clause", tables=False)
@@ -160,9 +163,11 @@ class _Select:
         for node in self.node.group_by:
             parts = node.items if isinstance(node, ast.Row) and not node.explicit else (node,)
             for part in parts:
-                key = self.group_key(part, items)
-                if key not in keys:
-                    keys.append(key)
+                if isinstance(part, ast.Star):
+                    found = [item.scalar for item in self.star(part.qualifier, part.pos)]
+                else:
+                    found = [self.group_key(part, items)]
+                keys += [key for key in found if key not in keys]
         return keys
 
     def group_key(self, node: ast.Expr, items: list[_Item]) -> hir.Scalar:
@@ -231,7 +236,8 @@ class _Select:
         size = self.options.get("aggregate input group size") or self.options.get("expected group size")
         self.rel = hir.Reduce(self.rel, tuple(keys), tuple(self.aggregates), None if size is None else int(size))
         if having is not None:
-            self.rel = hir.Filter(self.rel, hir.conjuncts(hir.rewrite(having, regroup)))
+            condition = to_bool(self.ctx, hir.rewrite(having, regroup), "HAVING clause")
+            self.rel = hir.Filter(self.rel, hir.conjuncts(condition))
         return layers
 
     def ungrouped(self, e: hir.Column) -> SqlError:
@@ -247,41 +253,57 @@ class _Select:
     # ---- windows and table functions
 
     def window(self, layers: list[hir.Scalar]) -> list[hir.Scalar]:
-        """One Window node per distinct PARTITION BY and ORDER BY; calls' results are appended columns."""
-        groups: dict[tuple[object, object], list[int]] = {}
-        for i, use in enumerate(self.windows):
-            groups.setdefault((use.partition_by, use.order_by), []).append(i)
+        """One Window node per distinct PARTITION BY and ORDER BY; calls' results are appended columns.
+
+        A window function inside another's arguments (or PARTITION BY) is computed before it.
+        """
         where: dict[int, int] = {}
-        width = hir.arity(self.rel)
-        for indexes in groups.values():
-            use = self.windows[indexes[0]]
-            scalars: list[hir.Scalar] = []
-
-            def column_of(e: hir.Scalar, scalars: list[hir.Scalar] = scalars) -> int:
-                if isinstance(e, hir.Column) and e.level == 0:
-                    return e.column
-                if e in scalars:
-                    return width + scalars.index(e)
-                scalars.append(e)
-                return width + len(scalars) - 1
-
-            partition_by = tuple(column_of(e) for e in use.partition_by)
-            order_by = tuple(ColumnOrder(column_of(e), desc, last) for e, desc, last in use.order_by)
-            if scalars:
-                self.rel = hir.Map(self.rel, tuple(scalars))
-                width += len(scalars)
-            self.rel = hir.Window(self.rel, partition_by, order_by, tuple(self.windows[i].call for i in indexes))
-            for i in indexes:
-                where[i] = width
-                width += 1
 
         def supply(e: hir.Scalar, depth: int) -> hir.Scalar | None:
-            if isinstance(e, hir.Marker) and e.kind == "window":
+            if isinstance(e, hir.Marker) and e.kind == "window" and e.index in where:
                 return hir.Column(depth, where[e.index], e.typ)
             return None
 
+        left = list(range(len(self.windows)))
+        while left:
+            # Uses are numbered inside out, so the first one left is always ready.
+            ready = [i for i in left if all(j in where for j in _window_markers(self.windows[i]))]
+            for i in ready:
+                use = self.windows[i]
+                self.windows[i] = WindowUse(
+                    tuple(hir.rewrite(e, supply) for e in use.partition_by),
+                    tuple((hir.rewrite(e, supply), desc, last) for e, desc, last in use.order_by),
+                    hir.map_window(use.call, lambda e, _: hir.rewrite(e, supply), 0),
+                )
+            groups: dict[tuple[object, object], list[int]] = {}
+            for i in ready:
+                groups.setdefault((self.windows[i].partition_by, self.windows[i].order_by), []).append(i)
+            for indexes in groups.values():
+                self.one_window(indexes, where)
+            left = [i for i in left if i not in where]
         self.tables = [TableUse(use.func, tuple(hir.rewrite(e, supply) for e in use.args)) for use in self.tables]
         return [hir.rewrite(e, supply) for e in layers]
+
+    def one_window(self, indexes: list[int], where: dict[int, int]) -> None:
+        """Appends the calls of one window; records where their results stand."""
+        width = hir.arity(self.rel)
+        use = self.windows[indexes[0]]
+        scalars: list[hir.Scalar] = []
+
+        def column_of(e: hir.Scalar) -> int:
+            if isinstance(e, hir.Column) and e.level == 0:
+                return e.column
+            if e not in scalars:
+                scalars.append(e)
+            return width + scalars.index(e)
+
+        partition_by = tuple(column_of(e) for e in use.partition_by)
+        order_by = tuple(ColumnOrder(column_of(e), desc, last) for e, desc, last in use.order_by)
+        if scalars:
+            self.rel = hir.Map(self.rel, tuple(scalars))
+        self.rel = hir.Window(self.rel, partition_by, order_by, tuple(self.windows[i].call for i in indexes))
+        for n, i in enumerate(indexes):
+            where[i] = width + len(scalars) + n
 
     def table_functions(self, layers: list[hir.Scalar]) -> list[hir.Scalar]:
         """Set-returning functions of the select list run side by side for each row."""
@@ -419,6 +441,15 @@ class _Select:
             order_by,
             untyped=untyped,
         )
+
+
+def _window_markers(use: WindowUse) -> set[int]:
+    """The window functions that a use's arguments and window read."""
+    scalars = [*use.partition_by, *(e for e, _, _ in use.order_by), *use.call.args]
+    if use.call.filter is not None:
+        scalars.append(use.call.filter)
+    found = (e for s in scalars for e, _ in hir.walk(s))
+    return {e.index for e in found if isinstance(e, hir.Marker) and e.kind == "window"}
 
 
 def _only_outside(e: hir.Scalar, depth: int) -> bool:

@@ -43,11 +43,8 @@ def plan_show_query(ctx: PlanContext, statement: ast.Node) -> PlannedQuery:
             return _show_create(ctx, statement)
         case st.Show():
             return _planned(ctx, _filtered(_query(ctx, statement), statement), statement)
-        case st.ShowVariable(name=name):
-            value = None if name is None else ctx.session.variable(name)
-            if value is None:
-                raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
-            return _rows((str(name),), [(value,)])
+        case st.ShowVariable():
+            raise unsupported("SHOW variable in subqueries")
     raise unsupported("SHOW in a query")
 
 
@@ -121,7 +118,7 @@ def _query(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
         case what if what in _BY_SCHEMA:
             return _objects(ctx, statement)
         case "privileges":
-            columns = "grantor, grantee, database, schema, name, object_type, privilege_type".split(", ")
+            columns = ["grantor", "grantee", "database", "schema", "name", "object_type", "privilege_type"]
             return "SELECT " + ", ".join(f"'' AS {c}" for c in columns) + " WHERE false", "grantor"
         case what:
             raise unsupported(f"SHOW {what.upper()}")

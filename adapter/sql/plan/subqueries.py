@@ -94,14 +94,9 @@ def _quantify(x: ExprContext, operand: ast.Expr, op: str, every: bool, query: as
     planned = plan_query(x.ctx, query, x.scopes)
     width = len(planned.project)
     if width != len(left):
-        if isinstance(operand, ast.Row) or width == 0:
-            plural = "s" if len(left) != 1 else ""
-            raise SqlError(
-                "42601",
-                f"Expected subselect to return {len(left)} column{plural}, got {width} columns",
-                position=pos + 1,
-            )
-        raise SqlError("42601", f"Expected subselect to return 1 column, got {width} columns", position=pos + 1)
+        count = len(left)
+        message = f"subquery{count} has {width} columns available but {count} columns specified"
+        raise SqlError("42601", message, position=pos + 1)
     shifted = [hir.shift(e, 1) for e in left]
     right: list[hir.Scalar] = [hir.Column(0, i, t) for i, t in enumerate(planned.types)]
     if len(left) == 1:
@@ -147,7 +142,7 @@ def _over_collection(x: ExprContext, node: ast.Quantified) -> hir.Scalar:
         raise SqlError(
             "42809", f"op {word} requires array or list on right side, got {type_words(typ)}", position=node.pos + 1
         )
-    func, args = table_call(x, "unnest", (hir.shift(right, 1),), node.pos)
+    func, args, _ = table_call(x, "unnest", (hir.shift(right, 1),), node.pos)
     relation = hir.CallTable(func, args)
     member: hir.Scalar = hir.Column(0, 0, func.typ.columns[0].scalar)
     predicate = resolve_operator(x.ctx, node.op, (hir.shift(left, 1), member), node.pos)

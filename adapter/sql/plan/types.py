@@ -44,7 +44,7 @@ def resolve_type(ctx: PlanContext, name: ast.TypeName) -> ScalarType:
             if element.kind == "bpchar":
                 raise SqlError("0A000", "char list not yet supported")
             return t.list_of(element)
-        if element.kind in ("list", "map", "record"):
+        if element.kind in ("list", "map"):
             raise SqlError("0A000", f"{type_words(element)}[] not yet supported")
         return element if element.kind == "array" else t.array_of(element)
     parts = name.parts
@@ -69,15 +69,19 @@ def resolve_type(ctx: PlanContext, name: ast.TypeName) -> ScalarType:
 
 def _builtin(name: ast.TypeName) -> ScalarType | None:
     parts = name.parts
-    if len(parts) == 2 and parts[0] in ("pg_catalog", "mz_catalog"):
-        word = parts[1]
-    elif len(parts) == 1:
-        word = parts[0]
-    else:
+    qualified = len(parts) > 1
+    if qualified and parts[-2] not in ("pg_catalog", "mz_catalog"):
         return None
+    word = parts[-1]
+    if " " in word or "[" in word:
+        return None
+    if qualified or name.quoted:
+        # By its catalog name: aliases (int, boolean, …) are grammar, not names.
+        if word != "char" and word not in t.LAYOUTS and not word.endswith("range") and not word.startswith("_"):
+            return None
     if word == "char":
         # The type "char" (quoted, or qualified as pg_catalog.char) is a single byte; char without quotes is character(1).
-        return t.CHAR if name.quoted or len(parts) == 2 else t.BPCHAR
+        return t.CHAR if name.quoted or qualified else t.BPCHAR
     if word == "character":
         return t.BPCHAR
     if word in _PSEUDO:
@@ -134,7 +138,6 @@ def _one(modifiers: tuple[int, ...]) -> None:
 _WORDS = {
     "varchar": "varchar",
     "bpchar": "char",
-    "timestamp": "timestamp",
 }
 
 

@@ -30,7 +30,7 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
             raise missing_function(node)
         raise SqlError(
             "42809",
-            f"OVER clause not allowed on {name}. The OVER clause can only be used with window functions "
+            f"OVER clause not allowed on {shown_name(name)}. The OVER clause can only be used with window functions "
             "(including aggregations).",
             position=node.pos + 1,
         )
@@ -48,7 +48,8 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
     if node.distinct and is_window:
         raise SqlError("0A000", "DISTINCT is not supported for window functions")
     spec = _resolve_spec(x, node.over)
-    inner = x.within("window function calls", windows=None)
+    _check_offsets(spec)
+    inner = x.within("window function calls")
     if is_window:
         if node.filter is not None:
             raise SqlError(
@@ -57,6 +58,9 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
         args: tuple[hir.Scalar, ...] = ()
         if not node.star:
             args = tuple(expr.plan_expr(inner, a) for a in node.args)
+        entries = window_functions.by_name(name)
+        if all(not e.params and e.variadic is None for e in entries) and args:
+            raise SqlError("42883", f"function {name} has 0 parameters, but was called with {len(args)}", position=node.pos + 1)
         entry, args = resolve_call(x.ctx, window_functions.by_name(name), args, name, node.pos)
         typ = entry.result_type([hir.type_of(a) for a in args])
         call = hir.WindowCall(entry.id, args, typ, ignore_nulls=node.nulls == "ignore")
@@ -64,7 +68,7 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
         bare = ast.FuncCall(
             node.name, node.args, node.star, node.distinct, node.order_by, False, node.filter, pos=node.pos
         )
-        aggregate = build_aggregate(inner, bare, name)
+        aggregate = build_aggregate(inner, bare, name, window=True)
         if aggregate.order_by:
             raise unsupported("ORDER BY in the arguments of window aggregates", position=node.pos + 1)
         call = hir.WindowCall(
@@ -131,14 +135,14 @@ def _frame(x: ExprContext, spec: ast.WindowSpec, order_by: tuple[tuple[hir.Scala
     if start.kind == "current_row" and end.kind == "preceding":
         raise SqlError("42P20", "frame starting from current row cannot have preceding rows")
     if start.kind == "following" and end.kind in ("preceding", "current_row"):
-        if end.kind == "preceding":
-            raise SqlError("42P20", "frame starting from following row cannot have preceding rows")
-        raise SqlError("42P20", "frame starting from following row cannot end with current row")
+        raise SqlError("42P20", "frame starting from following row cannot have preceding rows")
     if given.units == "groups" and not order_by:
-        raise SqlError("42P20", "GROUPS mode requires an ORDER BY clause")
+        detail = "GROUPS mode requires an ORDER BY clause"
+        raise SqlError("42P20", "GROUPS in window frames not yet supported", detail=detail)
     offsets = start.offset is not None or end.offset is not None
     if given.units == "range" and offsets and len(order_by) != 1:
-        raise SqlError("42P20", "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column")
+        detail = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
+        raise SqlError("42P20", "RANGE in non-default window frames not yet supported", detail=detail)
     return Frame(
         given.units,
         start.kind,
@@ -147,6 +151,18 @@ def _frame(x: ExprContext, spec: ast.WindowSpec, order_by: tuple[tuple[hir.Scala
         _offset(x, end.offset, given.units, order_by),
         given.exclude,
     )
+
+
+MAX_OFFSET = 1_000_000
+
+
+def _check_offsets(spec: ast.WindowSpec) -> None:
+    """Distances in rows are bounded."""
+    if spec.frame is None or spec.frame.units == "range":
+        return
+    for bound in (spec.frame.start, spec.frame.end):
+        if isinstance(bound.offset, ast.Number) and bound.offset.text.isdigit() and int(bound.offset.text) > MAX_OFFSET:
+            raise SqlError("0A000", f"Window frame offsets greater than {MAX_OFFSET} are currently not supported")
 
 
 def _offset(
