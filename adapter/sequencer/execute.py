@@ -119,6 +119,8 @@ class Sequencer:
             raise prohibits(text)
         if isinstance(plan, _RENAMES) and session.txn.status is Status.EXPLICIT:
             return None
+        if isinstance(plan, p.NoopPlan) and session.txn.status is not Status.EXPLICIT:
+            return None
         if isinstance(plan, _SINGLE) and session.txn.status is Status.EXPLICIT:
             session.txn.add_single(prepared.statement)
             return Done(self.ddl.tag(plan))
