@@ -22,7 +22,7 @@ from compute.operators.exchange import agree_least
 from compute.plan.lir import LirLetRec
 from compute.render.context import Exchange as Channels
 from compute.trace.sorting import constant
-from mzlite.repr.errors import SqlError, encode_error, unsupported
+from mzlite.repr.errors import SqlError, encode_error
 from mzlite.repr.ids import GlobalId, LocalId
 from mzlite.repr.updates import Updates, concat_updates, consolidate
 from mzlite.repr.var import VarColumn
@@ -234,10 +234,9 @@ class LetRec(Operator):
         """Render a LetRec node: the loop, then its body over the loop's results."""
         from compute.operators.nested import NestedLetRec
 
+        operator: LetRec | NestedLetRec
         if builder.graph.now is not None:
-            if builder.context.workers > 1 and builder.context.exchange is not None:
-                raise unsupported("a recursive query inside another, over several workers,")
-            operator: LetRec | NestedLetRec = NestedLetRec(builder, plan)
+            operator = NestedLetRec.make(builder, plan)
         else:
             operator = LetRec(builder.graph, Loop(builder, plan), plan)
         outer_errs = union_errs(*(outer.errs for outer, _ in operator.loop.entered), (operator.errs,))

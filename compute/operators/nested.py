@@ -7,6 +7,7 @@ they stand there. Correct first: the cost is that of the inner query, not of the
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,9 @@ import numpy as np
 from compute.operators.base import Graph, Operator, Port, pieces
 from compute.operators.letrec import EMPTY, Loop, OverLimit, limit_error
 from compute.plan.lir import LirLetRec
+from compute.trace.layout import KeyLayout
 from compute.trace.sorting import constant
+from mzlite.repr.column import hash_rows
 from mzlite.repr.updates import Updates, concat_updates, consolidate
 
 if TYPE_CHECKING:
@@ -23,23 +26,40 @@ if TYPE_CHECKING:
 
 
 class NestedLetRec(Operator):
-    """history: per input, all its updates so far, consolidated. A prototype loop names the inputs; it never runs."""
+    """history: per input, all its updates so far, consolidated. `loop` is a prototype: it names the inputs, never runs.
 
-    def __init__(self, builder: Builder, plan: LirLetRec) -> None:
+    With several workers one of them does it all: the inputs are sent to the owner of the empty key, and the loops it
+    runs know of no other worker.
+    """
+
+    @staticmethod
+    def make(builder: Builder, plan: LirLetRec) -> NestedLetRec:
+        """The operator, behind exchanges where there are several workers."""
+        alone = builder.nested(builder.graph, builder.environment)
+        alone.context = dataclasses.replace(builder.context, worker=0, workers=1, exchange=None)
+        prototype = Loop(alone, plan)
+        ports = [builder.exchange(outer.oks, KeyLayout((), outer.arity)) for outer, _ in prototype.entered]
+        operator = NestedLetRec(alone, plan, prototype)
+        for i, port in enumerate(ports):
+            port.connect(operator, i)
+        workers = builder.context.workers if builder.context.exchange is not None else 1
+        operator.is_owner = int(hash_rows((), 1)[0]) % workers == builder.context.worker
+        return operator
+
+    def __init__(self, builder: Builder, plan: LirLetRec, prototype: Loop) -> None:
         super().__init__(builder.graph)
         self.plan = plan
-        self.builder = builder.nested(builder.graph, builder.environment)
-        self.loop = Loop(builder, plan)
+        self.builder = builder
+        self.loop = prototype
+        self.is_owner = True
         self.outputs = [Port(builder.graph) for _ in plan.ids]
         self.errs = Port(builder.graph)
-        self.inputs: list[list[Updates]] = [[] for _ in self.loop.entered]
-        self.history: list[Updates] = [EMPTY for _ in self.loop.entered]
+        self.inputs: list[list[Updates]] = [[] for _ in prototype.entered]
+        self.history: list[Updates] = [EMPTY for _ in prototype.entered]
         self.emitted: list[list[Updates]] = [[] for _ in range(len(plan.ids) + 1)]
         self.frozen = dict(builder.environment)
         self.dirty = True
         self.first = True
-        for i, (outer, _) in enumerate(self.loop.entered):
-            outer.oks.connect(self, i)
 
     def intake(self, index: int, updates: Updates) -> None:
         self.inputs[index].append(updates)
@@ -48,7 +68,7 @@ class NestedLetRec(Operator):
     def flush(self) -> Iterator[None]:
         now = self.graph.now
         assert now is not None
-        changed = self.first
+        changed = self.first and self.is_owner
         self.first = False
         for i, parts in enumerate(self.inputs):
             if parts:

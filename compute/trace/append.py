@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from compute.trace.sorting import constant, is_constant
 from mzlite.repr.column import Column, concat
 from mzlite.repr.fixed import FixedColumn
+from mzlite.repr.numeric import NumericColumn
 from mzlite.repr.var import VarColumn
 
 _TRIM = 0.8
@@ -119,8 +120,25 @@ class VarAppender:
         return VarColumn(offsets, data, valid)
 
 
+class NumericAppender:
+    """Narrow numerics of one scale: the mantissas, as a fixed column."""
+
+    def __init__(self, scale: int, capacity: int) -> None:
+        self.scale = scale
+        self.inner = FixedAppender(FixedColumn(np.zeros(0, np.int64)), capacity)
+
+    def append(self, part: Column) -> None:
+        assert isinstance(part, NumericColumn) and part.wide is None and part.scale == self.scale, part
+        self.inner.append(FixedColumn(part.values, part.valid))
+
+    def finish(self) -> Column:
+        column = self.inner.finish()
+        assert isinstance(column, FixedColumn)
+        return NumericColumn(column.values, self.scale, column.valid)
+
+
 class PartsAppender:
-    """Columns whose form may differ from part to part (numeric): joined at the end."""
+    """Columns whose form differs from run to run (numerics of several scales): joined at the end."""
 
     def __init__(self) -> None:
         self.parts: list[Column] = []
@@ -139,6 +157,10 @@ def appender(inputs: list[Column], capacity: int) -> ColumnAppender:
         return FixedAppender(first, capacity)
     if isinstance(first, VarColumn):
         return VarAppender(capacity, sum(_data_size(c) for c in inputs))
+    if isinstance(first, NumericColumn):
+        scales = {-1 if not isinstance(c, NumericColumn) or c.wide is not None else c.scale for c in inputs}
+        if len(scales) == 1 and -1 not in scales:
+            return NumericAppender(first.scale, capacity)
     return PartsAppender()
 
 

@@ -250,7 +250,11 @@ ARMS: dict[str, Callable[[], None]] = {
 }
 
 
-if __name__ == "__main__":
+def main(arms: list[str] | None = None) -> None:
     print(f"Python {sys.version.split()[0]}, numpy {np.__version__}")
-    for name in sys.argv[1:] or ARMS:
+    for name in arms or ARMS:
         ARMS[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
