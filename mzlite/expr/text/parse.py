@@ -360,7 +360,7 @@ def _guess(text: str) -> ScalarType:
 
 def _unquote(text: str) -> str:
     if text[:1] == '"':
-        return re.sub(r"\\(.)", r"\1", text[1:-1])
+        return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], text[1:-1])
     if text[:1] == "'":
         return text[1:-1].replace("''", "'")
     return text

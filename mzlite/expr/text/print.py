@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from mzlite.expr import relation as r
 from mzlite.expr.aggregates import AGGREGATES
 from mzlite.expr.functions import FUNCTIONS
+from mzlite.expr.functions.display import literal_form
 from mzlite.expr.scalar import (
     Aggregate,
     Call,
@@ -55,7 +56,7 @@ def print_literal(value: bytes | None, typ: ScalarType) -> str:
         "bytea",
         "uuid",
     ):
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     return text
 
 
@@ -76,6 +77,10 @@ def print_scalar(e: Scalar, column: Callable[[int], str] | None = None) -> str:
         case Call("not", (Call("is_null", (inner,), _),), _):
             return f"({print_scalar(inner, name)}) IS NOT NULL"
         case Call(func, args, _):
+            if column is not None:  # for a person: not the form that `parse` reads back
+                form = literal_form(e, lambda a: print_scalar(a, name))
+                if form is not None:
+                    return form
             entry = FUNCTIONS[func]
             shown = [print_scalar(a, name) for a in args]
             if func in ("and", "or"):
