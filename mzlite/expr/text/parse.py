@@ -81,7 +81,8 @@ def _tree(text: str) -> list[_Line]:
     for number, raw in enumerate(text.splitlines(), 1):
         if not raw.strip() or raw.strip().startswith("//"):
             continue
-        line = _Line(number, len(raw) - len(raw.lstrip(" ")), raw.split(" // ")[0].strip(), [])
+        text = raw if raw.lstrip().startswith("cte ") else raw.split(" // ")[0]  # a cte's comment declares its types
+        line = _Line(number, len(raw) - len(raw.lstrip(" ")), text.strip(), [])
         while stack and stack[-1].depth >= line.depth:
             stack.pop()
         (stack[-1].children if stack else roots).append(line)
@@ -126,14 +127,16 @@ class _Parser:
         return int(found[1])
 
     def _recursive(self, first: _Line, body_lines: Sequence[_Line], env: dict[int, RelationType]) -> r.Mir:
-        """Types of bindings are declared: `cte l0 = // { types: "(bigint)" }` in comments is lost, so `cte l0 (bigint) =`."""
+        """Types of bindings are declared: `cte l0 (bigint, text) =`, or `cte l0 = // { types: "(bigint, text?)" }`."""
         inner = dict(env)
         ids, typs = [], []
         for cte in first.children:
-            found = re.match(r"cte l(\d+) \(([^)]*)\) =", cte.text)
+            found = re.match(r"cte l(\d+) \(([^)]*)\) =", cte.text) or re.match(
+                r'cte l(\d+) = *// *\{ *types: *"\(([^)]*)\)"', cte.text
+            )
             if found is None:
                 raise MirSyntaxError(f"line {cte.number}: expected cte lN (types) =")
-            typ = RelationType(tuple(ColumnType(self._type(x)) for x in found[2].split(",") if x.strip()))
+            typ = RelationType(tuple(ColumnType(self._type(x.rstrip(" ?"))) for x in found[2].split(",") if x.strip()))
             ids.append(int(found[1]))
             typs.append(typ)
             inner[ids[-1]] = typ
