@@ -304,6 +304,8 @@ register("pi", "-> float8", per_value(lambda: math.pi), id="pi", nullable="never
 def _width_bucket(operand: float, low: float, high: float, count: int) -> int:
     if count <= 0:
         raise SqlError("2201G", "count must be greater than zero")
+    if count == (1 << 31) - 1:
+        raise SqlError("22003", "integer out of range")
     if low == high:
         raise SqlError("2201G", "lower bound cannot equal upper bound")
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -53,11 +53,10 @@ def mul(a: Any, b: Any) -> tuple[Any, list[Bad]]:
 def div(a: Any, b: Any) -> tuple[Any, list[Bad]]:
     with np.errstate(all="ignore"):
         r = a / b
-    zero = b == 0
+    zero = (b == 0) & ~np.isnan(a)
     bad: list[Bad] = []
     if zero.any():
-        # NaN / 0 is an error too.
-        bad.append((np.broadcast_to(zero, r.shape), by_zero))
+        bad.append((zero, by_zero))
     bad += _inexact(r, a, b)
     vanished = r == 0
     if vanished.any():

@@ -55,8 +55,6 @@ def _mul(a: Decimal, b: Decimal) -> Decimal:
 
 def _div(a: Decimal, b: Decimal) -> Decimal:
     if b.is_nan() or a.is_nan():
-        if not b.is_nan() and not b:
-            raise SqlError("22012", "division by zero")
         return Decimal("NaN")
     if not b:
         raise SqlError("22012", "division by zero")
@@ -64,10 +62,10 @@ def _div(a: Decimal, b: Decimal) -> Decimal:
 
 
 def _mod(a: Decimal, b: Decimal) -> Decimal:
-    if not b.is_nan() and not b:
-        raise SqlError("22012", "division by zero")
     if a.is_nan() or b.is_nan():
         return Decimal("NaN")
+    if not b:
+        raise SqlError("22012", "division by zero")
     return finish(WIDE.remainder(a, b))
 
 
