@@ -31,7 +31,7 @@ from sqllogictest.subprocess_server import ChildServer, Subprocess
 
 HERE = Path(__file__).resolve().parent
 RATCHET = HERE / "conformance.json"
-FILE_TIMEOUT_S = 300
+FILE_TIMEOUT_S = 900
 SPEC_TIMEOUT_S = 600
 CASE_TIMEOUT_S = 90
 
