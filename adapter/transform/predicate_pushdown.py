@@ -149,8 +149,8 @@ def _push_join(e: r.Join, predicates: Predicates, context: Context) -> r.Mir:
         stay.append(p)
     merged = merge_classes(classes)
     # A predicate on one member of a class holds for the others: a = b AND a = 5 filters b as well.
-    for i, ps in enumerate(list(down)):
-        for p in list(ps):
+    for i, ps in enumerate([list(dict.fromkeys(ps)) for ps in down]):
+        for p in ps:
             s = support(p)
             if len(s) != 1:
                 continue
