@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.catalog.builtin.relation import is_log
 from adapter.catalog.objects import (
     KIND_NAMES,
     CommentKey,
@@ -29,12 +30,14 @@ from adapter.coord.storage_link import durable
 from adapter.sequencer.clusters import ClusterSequencer
 from adapter.sequencer.ddl_alter import AlterSequencer
 from adapter.sequencer.ddl_drop import DropSequencer
+from adapter.sequencer.inline import inline_views
 from adapter.sequencer.maintained import check_index, create_index_dataflow, create_view_dataflow, view_as_of
 from adapter.sequencer.refresh import resolve_refresh
 from adapter.sequencer.sources import SourceSequencer
 from adapter.sql import plans as p
 from adapter.sql.catalog_view import QualifiedName
 from adapter.transform import optimize_local
+from mzlite.expr import relation as r
 from mzlite.repr.errors import SqlError
 from mzlite.repr.ids import GlobalId
 
@@ -284,6 +287,10 @@ class DdlSequencer:
         elif self._exists(session, plan.name, schema_id, "materialized-view", plan.if_not_exists):
             return
         cluster = c.state.clusters[plan.cluster]
+        self._no_logs("materialized view", plan.mir)
+        refreshes = plan.refresh is not None and (plan.refresh.at or plan.refresh.at_creation or plan.refresh.every)
+        if refreshes and not c.system_vars.get("enable_refresh_every_mvs"):
+            raise SqlError("0A000", "REFRESH EVERY and REFRESH AT materialized views is not available")
         optimized = optimize_local(plan.mir)
         id = tx.item_id()
         now = c.oracle.read_ts()
@@ -335,12 +342,20 @@ class DdlSequencer:
                 h.release()
         self.drops.apply(effects)
 
-    def _inputs(self, mir: object) -> list[GlobalId]:
-        """Stored collections under a plan: held readable while the item is made."""
-        from adapter.sequencer.inline import inline_views
-        from mzlite.expr import relation as r
+    def _no_logs(self, what: str, mir: r.Mir) -> None:
+        """A maintained object cannot stand on the logs of one replica."""
+        logs = [i for i in r.global_ids(inline_views(mir, self._c.definition)) if is_log(i)]
+        if logs:
+            names = "\n".join(f"    {n}" for n in sorted(self._c.names_of(logs).values()))
+            raise SqlError(
+                "0A000",
+                f"{what} objects cannot depend on log sources",
+                detail=f"the object depends on the following log sources:\n{names}",
+            )
 
-        inlined = inline_views(mir, self._c.definition)  # type: ignore[arg-type]
+    def _inputs(self, mir: r.Mir) -> list[GlobalId]:
+        """Stored collections under a plan: held readable while the item is made."""
+        inlined = inline_views(mir, self._c.definition)
         return [i for i in r.global_ids(inlined) if self._c.controller.collection_exists(i)]
 
     async def _index(self, session: Session, plan: p.CreateIndexPlan) -> None:
@@ -348,6 +363,7 @@ class DdlSequencer:
         on = c.state.items.get(plan.on)
         if on is None:
             raise SqlError("42501", "cannot create an index on a system object")
+        self._no_logs("index", c.get_of(plan.on))
         schema_id = on.schema_id if plan.name is None else self.schema_id(session, plan.name)
         tx = CatalogTransaction(c.state)
         if plan.name is not None:

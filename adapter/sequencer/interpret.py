@@ -213,7 +213,7 @@ class _Interpreter:
                 if not e.return_at_limit:
                     raise SqlError(
                         "XX000",
-                        f"Evaluation error: Recursive query exceeded the recursion limit {e.limit}. (Use RETURN AT RECURSION LIMIT to not error, but return the current state as the final result when reaching the limit.)",
+                        f"Recursive query exceeded the recursion limit {e.limit}. (Use RETURN AT RECURSION LIMIT to not error, but return the current state as the final result when reaching the limit.)",
                     )
                 break
         out = self.run(e.body)

@@ -9,6 +9,7 @@ from adapter.coord.timestamp_selection import combine
 from adapter.sequencer.dataflows import Imports, description, find_imports
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.scalars import scalars_of
+from adapter.sequencer.values import literal
 from adapter.transform import optimize_dataflow
 from adapter.transform.context import IndexInfo
 from compute.plan.description import (
@@ -19,10 +20,12 @@ from compute.plan.description import (
     SinkExport,
 )
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Unmaterializable, walk
+from mzlite.expr.functions import FUNCTIONS
+from mzlite.expr.scalar import Call, Ref, Scalar, Unmaterializable, walk
 from mzlite.repr.errors import SqlError
 from mzlite.repr.ids import ClusterId, GlobalId
 from mzlite.repr.timestamp import MAX, Frontier, Timestamp
+from mzlite.repr.types import TEXT, RelationDesc
 
 if TYPE_CHECKING:
     from adapter.coord.coordinator import Coordinator
@@ -117,6 +120,22 @@ def create_index_dataflow(c: Coordinator, item: Item) -> None:
         c.controller.set_read_policy(item.id, item.retain_history_ms)
 
 
+def with_assertions(mir: r.Mir, desc: RelationDesc, non_null: tuple[int, ...]) -> r.Mir:
+    """mir with every asserted column checked: a NULL becomes an error that lasts as long as its row."""
+    if not non_null:
+        return mir
+    arity = desc.typ.arity
+    checks: list[Scalar] = []
+    outputs = list(range(arity))
+    for i in non_null:
+        typ = desc.typ.columns[i].scalar
+        entry = FUNCTIONS.by_name("mz_error_if_null")[0].bind((typ, TEXT))
+        text = literal(TEXT, f'column "{desc.names[i]}" must not be null')
+        outputs[i] = arity + len(checks)
+        checks.append(Call(entry.id, (Ref(i), text), typ))
+    return r.Project(r.Map(mir, tuple(checks)), tuple(outputs))
+
+
 def view_as_of(c: Coordinator, cluster: Cluster, mir: r.Mir, id: GlobalId) -> tuple[r.Mir, Imports, Timestamp]:
     """(optimized plan, imports, first readable time) of a materialized view's dataflow."""
     indexes = _indexes(c, cluster, r.global_ids(mir), id)
@@ -133,7 +152,8 @@ def create_view_dataflow(c: Coordinator, item: Item) -> None:
     if upper is None:
         return  # complete: nothing will change
     cluster = c.state.clusters[details.cluster_id]
-    plan, imports, since = view_as_of(c, cluster, details.optimized, item.id)
+    checked = with_assertions(details.optimized, details.desc, details.non_null)
+    plan, imports, since = view_as_of(c, cluster, checked, item.id)
     as_of = max(since, upper - 1 if upper > details.initial_as_of else details.initial_as_of)
     _, inputs_upper = combine({id: c.controller.frontiers(id) for id in imports.ids()})
     if inputs_upper is not None and inputs_upper > 0:
@@ -143,7 +163,6 @@ def create_view_dataflow(c: Coordinator, item: Item) -> None:
         object_id,
         details.desc,
         MaterializedViewSink(details.shard),
-        non_null=details.non_null,
         refresh=details.refresh_at,
         refresh_every=details.refresh_every,
     )

@@ -536,6 +536,8 @@ def _interpret(mir: r.Mir, env: Any, budget: Budget) -> Updates | None:
     """None: too much for this process."""
     try:
         return interpret(mir, env, budget)
+    except SqlError as error:
+        raise evaluation_error(error) from None
     except (TooMuch, MemoryError):
         return None
 
@@ -571,9 +573,18 @@ def peek_rows(response: PeekResponse, limit: int) -> Updates:
                 raise result_too_large(limit)
             return u
         case PeekError(_, error):
-            raise decode_error(error)
+            raise evaluation_error(decode_error(error))
         case PeekCanceled():
             raise SqlError("57014", "canceling statement due to user request")
+
+
+def evaluation_error(error: SqlError) -> SqlError:
+    """An error that rows of a collection made, as a read of it tells."""
+    made_by_rows = error.sqlstate[:2] in ("21", "22", "23", "2F") or error.message.startswith("Recursive query")
+    if made_by_rows and not error.message.startswith("Evaluation error"):
+        message = f"Evaluation error: {error.message}"
+        return SqlError(error.sqlstate, message, detail=error.detail, hint=error.hint)
+    return error
 
 
 def compute_error(error: ComputeError) -> SqlError:

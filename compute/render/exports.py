@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from compute.operators.arrange import description_of
-from compute.operators.base import Graph, Operator, Port
+from compute.operators.base import Graph, Operator
 from compute.plan.description import MaterializedViewSink, SinkExport, SubscribeSink
 from compute.render.context import RenderContext
-from compute.trace.arrangement import Arrangement, ArrangementHold, Hold, TraceSource
+from compute.trace.arrangement import Arrangement, Hold, TraceSource
 from compute.trace.batch import Batch
 from compute.trace.builder import BatchBuilder
+from compute.trace.peek import evaluation_error
 from mzlite.repr.encode import encode_updates
 from mzlite.repr.errors import SqlError, encode_error
 from mzlite.repr.ids import GlobalId
@@ -129,8 +130,6 @@ class SubscribeExport(Export):
         self.context = context
         self.up_to = sink.connection.up_to
         self.with_snapshot = sink.with_snapshot
-        self.non_null = sink.non_null
-        self.names = sink.desc.names
         self.ended = False
 
     def round_done(self, lower: Timestamp, upper: Frontier) -> None:
@@ -140,7 +139,7 @@ class SubscribeExport(Export):
             return
         upper = meet(upper, self.up_to) if self.up_to is not None else upper
         ends = self.up_to is not None and frontier_le(self.up_to, upper)
-        error = self._error(oks, errs)
+        error = self._error(errs)
         if error is not None:
             self.ended = True
             self.complete = None
@@ -160,15 +159,15 @@ class SubscribeExport(Export):
         self.complete = None if ends else upper
         self.context.subscribe(self.id, lower, self.complete, payload, None)
 
-    def _error(self, oks: Updates | None, errs: Updates | None) -> bytes | None:
-        if errs is not None:
-            at = np.flatnonzero(errs.diff > 0)
-            if len(at):
-                column = errs.columns[0]
-                assert isinstance(column, VarColumn), column
-                return column.value(int(at[np.argmin(errs.time[at])]))
-        violated = null_violation(oks, self.non_null, self.names)
-        return encode_error(violated) if violated is not None else None
+    def _error(self, errs: Updates | None) -> bytes | None:
+        if errs is None:
+            return None
+        at = np.flatnonzero(errs.diff > 0)
+        if not len(at):
+            return None
+        column = errs.columns[0]
+        assert isinstance(column, VarColumn), column
+        return encode_error(evaluation_error(column.value(int(at[np.argmin(errs.time[at])]))))
 
 
 class MaterializedViewExport(Export):
@@ -192,11 +191,9 @@ class MaterializedViewExport(Export):
 
     def round_done(self, lower: Timestamp, upper: Frontier) -> None:
         oks, errs = self.buffer.take()
-        violated = null_violation(oks, self.non_null, self.names)
-        if violated is not None and oks is not None:
-            first = oks.slice(0, 1)
-            extra = Updates((VarColumn.from_bytes([encode_error(violated)]),), first.time, np.ones(1, np.int64))
-            errs = extra if errs is None else concat_updates([errs, extra])
+        oks, violations = null_violations(oks, self.non_null, self.names)
+        if violations is not None:
+            errs = violations if errs is None else consolidate(concat_updates([errs, violations]))
         if self.refresh is None and self.every is None:
             self.complete = upper
             self.context.append(self.id, self.shard, lower, upper, oks, errs)
@@ -256,23 +253,22 @@ def split_before(parts: list[Updates], upper: Frontier) -> tuple[Updates | None,
     return (ready if len(ready) else None), later
 
 
-def null_violation(oks: Updates | None, non_null: tuple[int, ...], names: tuple[str, ...]) -> SqlError | None:
-    """The error when an asserted column holds a NULL."""
+def null_violations(
+    oks: Updates | None, non_null: tuple[int, ...], names: tuple[str, ...]
+) -> tuple[Updates | None, Updates | None]:
+    """(rows that keep the assertions, an error for each row that does not: it goes when the row goes)."""
     if oks is None:
-        return None
-    for i in non_null:
+        return None, None
+    first = np.full(len(oks), -1, np.int64)
+    for i in reversed(non_null):
         valid = oks.columns[i].valid
-        if valid is not None and bool((~valid & (oks.diff > 0)).any()):
-            return SqlError("23502", f'null value in column "{names[i]}" violates not-null constraint')
-    return None
-
-
-__all__ = [
-    "ArrangementHold",
-    "ErrorArrange",
-    "Export",
-    "IndexExport",
-    "MaterializedViewExport",
-    "Port",
-    "SubscribeExport",
-]
+        if valid is not None:
+            first[~valid] = i
+    bad = np.flatnonzero(first >= 0)
+    if not len(bad):
+        return oks, None
+    errors = {i: encode_error(SqlError("23502", f'column "{names[i]}" must not be null')) for i in non_null}
+    column = VarColumn.from_bytes([errors[i] for i in first[bad].tolist()])
+    kept = oks.filter(first < 0)
+    violations = consolidate(Updates((column,), oks.time[bad], oks.diff[bad]))
+    return (kept if len(kept) else None), (violations if len(violations) else None)

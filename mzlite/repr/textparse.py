@@ -18,7 +18,7 @@ from mzlite.repr.interval import Interval
 from mzlite.repr.ranges import EMPTY, canonical_range
 from mzlite.repr.timetokens import TimeTextError
 from mzlite.repr.typenames import type_name
-from mzlite.repr.types import INT2, ScalarType
+from mzlite.repr.types import INT2, TIMESTAMPTZ, ScalarType
 
 # The name a parse error gives the type.
 _ERROR_NAMES = {
@@ -251,6 +251,20 @@ def _parse_interval(typ: ScalarType, text: str) -> Interval:
         raise syntax_error("interval", text, str(e)) from None
 
 
+def _parse_mz_timestamp(typ: ScalarType, text: str) -> int:
+    """Milliseconds, or a date and time."""
+    try:
+        return _parse_int(typ, text)
+    except SqlError as not_a_number:
+        try:
+            us = _parse_timestamptz(TIMESTAMPTZ, text)
+        except SqlError:
+            raise not_a_number from None
+        if us < 0:
+            raise not_a_number from None
+        return us // 1000
+
+
 def _parse_array(typ: ScalarType, text: str) -> ArrayDatum:
     element = typ.element
     assert element is not None
@@ -320,6 +334,7 @@ _Parser = Callable[[ScalarType, str], Datum]
 _PARSERS: dict[str, _Parser] = {
     "bool": _parse_bool,
     **dict.fromkeys(_INT_RANGES, _parse_int),
+    "mz_timestamp": _parse_mz_timestamp,
     "float4": _parse_float,
     "float8": _parse_float,
     "numeric": _parse_numeric,
