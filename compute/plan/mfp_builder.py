@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.scalar import Call, Ref, Scalar, Unmaterializable, remap, support, walk
+from mzlite.expr.text import print_scalar
 from mzlite.repr.errors import SqlError
 from mzlite.repr.types import MZ_TIMESTAMP
 
@@ -102,9 +103,8 @@ class MfpBuilder:
                 return
         raise SqlError(
             "0A000",
-            "unsupported temporal predicate",
-            detail="mz_now() must be directly compared to an mz_timestamp-castable expression",
-            hint="temporal filters are comparisons of mz_now() joined by AND, in WHERE or HAVING",
+            "Unsupported temporal predicate. Note: `mz_now()` must be directly compared to a non-temporal expression "
+            f"of mz_timestamp-castable type. Expression found: {print_scalar(e)}",
         )
 
 

@@ -304,7 +304,13 @@ class Worker:
 
             assert isinstance(input, SourceInput), input
 
-            def push(parts: Sequence[Updates], upper: Frontier, input: SourceInput = input) -> None:
+            opened: list[bool] = []
+
+            def push(
+                parts: Sequence[Updates], upper: Frontier, input: SourceInput = input, opened: list[bool] = opened
+            ) -> None:
+                if not opened:
+                    opened.append(True)
                 for part in parts:
                     input.push(part, input.upper)
                 input.push(None, upper)
@@ -314,7 +320,9 @@ class Worker:
                 for part in parts:
                     input.push_errors(part)
 
-            def fail(message: str, shard: str = source.shard) -> None:
+            def fail(message: str, shard: str = source.shard, opened: list[bool] = opened) -> None:
+                if opened:
+                    return  # dropped under the dataflow, which will be dropped too
                 self._violation(f"dataflow {description.name} cannot read shard {shard}: {message}")
 
             as_of = description.as_of

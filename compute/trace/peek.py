@@ -82,9 +82,15 @@ def check_errors(view: View) -> None:
     if len(positive):
         column = total.columns[0]
         assert isinstance(column, VarColumn), column
-        raise decode_error(min(column.value(int(i)) for i in positive))
+        raise evaluation_error(min(column.value(int(i)) for i in positive))
     if len(total):
         raise SqlError("XX000", "internal error: an error with negative multiplicity")
+
+
+def evaluation_error(encoded: bytes) -> SqlError:
+    """An error row as its reader sees it: a failure of the collection, not of the reading."""
+    error = decode_error(encoded)
+    return SqlError(error.sqlstate, f"Evaluation error: {error.message}", detail=error.detail, hint=error.hint)
 
 
 def _look_up(view: View, layout: KeyLayout, rows: tuple[Datums, ...]) -> list[Updates]:
