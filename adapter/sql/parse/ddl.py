@@ -6,7 +6,7 @@ from adapter.sql import ast
 from adapter.sql import statements as st
 from adapter.sql.parse import options as opt
 from adapter.sql.parse.cursor import Cursor
-from adapter.sql.parse.expressions import parse_expr, parse_exprs
+from adapter.sql.parse.expressions import parse_expr, parse_order_by
 from adapter.sql.parse.lexer import NUMBER, QUOTED, STRING, WORD
 from adapter.sql.parse.queries import parse_query
 from adapter.sql.parse.types import parse_interval_fields, parse_type
@@ -290,7 +290,8 @@ def _index(c: Cursor, pos: int) -> st.Statement:
         if c.tok.kind == ")":
             key = ()
         else:
-            key = parse_exprs(c)
+            # ASC, DESC and NULLS order are accepted: an arrangement has no order to choose.
+            key = tuple(item.expr for item in parse_order_by(c))
         c.expect_punct(")")
     return st.CreateIndex(
         name=name,

@@ -1,0 +1,1 @@
+from tests.support.postgres import postgres_dsn, postgres_server  # noqa: F401
