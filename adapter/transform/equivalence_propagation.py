@@ -97,28 +97,26 @@ def _single(node: r.Map | r.FlatMap | r.Reduce | r.TopK | r.Project, known: Fact
 def _filter(node: r.Filter, known: Facts, context: Context) -> r.Mir:
     """Each predicate sees what the input and the other predicates say."""
     columns = context.types.columns(node.input)
+    said = []
+    for p in node.predicates:
+        own = Facts()
+        learn(own, p, columns)
+        said.append(own)
+    telling = [i for i, own in enumerate(said) if own]
+    if not known and not telling:
+        return node
     out: list[Scalar] = []
-    rest = list(node.predicates)
-    for i, p in enumerate(rest):
+    for i, p in enumerate(node.predicates):
         mine = Facts(dict(known.constants), dict(known.same))
-        for j, q in enumerate((*out, *rest[i + 1 :])):
+        for j in telling:
             # Two predicates must not each be replaced by the other: a later one is believed only about constants.
-            if j < len(out):
-                learn(mine, q, columns)
-            else:
-                learned = Facts()
-                learn(learned, q, columns)
-                if learned.constants and not _defines_same(p, learned, columns):
-                    for c, v in learned.constants.items():
-                        mine.fix(c, v)
+            if j < i:
+                learn(mine, out[j], columns)
+            elif j > i and not any(c in said[i].constants for c in said[j].constants):
+                for c, v in said[j].constants.items():
+                    mine.fix(c, v)
         out.append(use(p, mine) if mine else p)
     return node if tuple(out) == node.predicates else r.Filter(node.input, tuple(out))
-
-
-def _defines_same(p: Scalar, learned: Facts, columns: Sequence[object]) -> bool:
-    own = Facts()
-    learn(own, p, columns)  # type: ignore[arg-type]
-    return any(c in own.constants for c in learned.constants)
 
 
 def _join(node: r.Join, facts: FactsOf, context: Context) -> r.Mir:
