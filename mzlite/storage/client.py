@@ -49,7 +49,7 @@ class Append(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """No changes before upper. upper None: complete, or the shard was dropped."""
+    """No changes before upper. upper None: complete."""
 
     reader: int
     upper: Frontier
@@ -64,7 +64,7 @@ class Appended(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A reader could not be opened."""
+    """A reader could not be opened, or its shard was dropped."""
 
     reader: int
     message: str

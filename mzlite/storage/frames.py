@@ -9,9 +9,9 @@
         part      reader, batch                             a piece of the snapshot
         snapshot  reader, upper, is_table                   the pieces so far hold everything before upper
         commit    upper, [readers, batch]*                  tables: every reader of a table is now at upper
-        progress  reader, upper, batch | nil                a view's shard; upper nil: complete, or dropped
+        progress  reader, upper, batch | nil                a view's shard; upper nil: complete
         appended  request, done, upper
-        failed    reader, message
+        failed    reader, message                           not opened, or the shard was dropped
 
 A batch is [bytes | nil, errs bytes | nil, segment kind, segment size]: rows inline in the flat encoding, or (bytes nil) in
 the segment whose descriptor travels with the frame. A commit with large batches is split, so that a frame has at most

@@ -249,7 +249,8 @@ class _Connection:
 
     def dropped(self, shard: str) -> None:
         for reader in list(self._by_shard.get(shard, ())):
-            self._send(frame(f.PROGRESS, reader.id, None, None))
+            # Not the empty frontier: what was not complete never will be, and must not be taken for complete.
+            self._send(frame(f.FAILED, reader.id, f"shard {shard} was dropped"))
             self._close_reader(reader.id)
 
     def _send(self, data: bytes, segment: Segment | None = None) -> None:

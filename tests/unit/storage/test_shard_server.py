@@ -136,7 +136,7 @@ def test_views_are_appended_to_and_echoed(tmp_path: Path, durable: bool) -> None
             writer.append("v", 9, 12, None)
             assert await w.until(reader, bool) == [Progress(id, 12)]
             w.storage.drop_shard("v")
-            assert await w.until(reader, bool) == [Progress(id, None)]
+            assert await w.until(reader, bool) == [Failed(id, "shard v was dropped")]
 
     asyncio.run(run())
 
