@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from compute.plan.lir import DeltaJoin, JoinStage, LinearJoin
 from compute.plan.mfp_builder import MfpBuilder
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.functions.registry import bind
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.scalar import Call, Scalar, remap, shift, support
-from mzlite.expr.typing import scalar_type
+from mzlite.expr.typing import can_error, scalar_type
 from mzlite.repr.types import BOOL, ColumnType, ScalarType
 
 Order = Sequence[tuple[int, tuple[Scalar, ...]]]
@@ -44,11 +46,15 @@ class JoinLowering:
         self.arities = tuple(arities)
         self.types = tuple(types)
         self.classes = [tuple(dict.fromkeys(c)) for c in equivalences]
-        self.outer = outer
         self.offsets = [0]
         for a in arities:
             self.offsets.append(self.offsets[-1] + a)
-        self.demanded = _columns(outer, self.offsets[-1])
+        # Predicates that cannot fail run as soon as their columns are there, not on top of the last stage.
+        total = self.offsets[-1]
+        self.early = [p for _, p in outer.predicates if not can_error(p) and all(c < total for c in support(p))]
+        rest = tuple((at, p) for at, p in outer.predicates if p not in self.early)
+        self.outer = msgspec.structs.replace(outer, predicates=rest) if self.early else outer
+        self.demanded = _columns(self.outer, total)
 
     def linear(self, start: int, order: Order) -> LinearJoin:
         path = _Path(self, start)
@@ -95,13 +101,14 @@ class _Path:
         self.stream: list[int] = sorted(self.bound)
         self.visible = set(self.bound)
         self.settled: list[set[Scalar]] = [set() for _ in join.classes]
+        self.pending = list(join.early)
 
     def source(self, order: Order) -> MapFilterProject:
         """Over the start input: classes that it can check alone, then the columns that are needed later."""
         join = self.join
         base = join.offsets[self.start]
         builder = MfpBuilder(join.arities[self.start])
-        builder.filter([shift(p, -base) for p in self._new_equalities(())])
+        builder.filter([shift(p, -base) for p in (*self._new_equalities(()), *self._ready())])
         self.stream = self._needed(order)
         return builder.project([c - base for c in self.stream]).build()
 
@@ -119,7 +126,7 @@ class _Path:
             enforced.append((cls, member, wanted))
         self.bound |= set(range(base, base + arity))
         self.visible = set(self.stream) | set(range(base, base + arity))
-        predicates = self._new_equalities(enforced)
+        predicates = [*self._new_equalities(enforced), *self._ready()]
         before = len(self.stream)
         columns = position | {base + j: before + j for j in range(arity)}
         builder = MfpBuilder(before + arity)
@@ -127,6 +134,12 @@ class _Path:
         self.stream = list(join.demanded) if last else self._needed(rest)
         builder.project([columns[c] for c in self.stream])
         return JoinStage(input, tuple(stream_key), key, builder.build())
+
+    def _ready(self) -> list[Scalar]:
+        """Predicates whose columns are all bound by now, each once."""
+        ready = [p for p in self.pending if support(p) <= self.bound]
+        self.pending = [p for p in self.pending if not support(p) <= self.bound]
+        return ready
 
     def final(self) -> MapFilterProject:
         """The outer mfp over the stream that the last stage leaves."""
@@ -170,7 +183,7 @@ class _Path:
 
     def _needed(self, rest: Order) -> list[int]:
         """Bound columns that later stages or the output read, ascending."""
-        needed = set(self.join.demanded)
+        needed = set(self.join.demanded).union(*map(support, self.pending))
         for i, members in enumerate(self.join.classes):
             open_members = [m for m in members if m not in self.settled[i]]
             if open_members:
