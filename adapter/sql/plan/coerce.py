@@ -7,7 +7,7 @@ the statement plans, and fails only where the value is needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from adapter.sql import hir
 from adapter.sql.plan.context import PlanContext
@@ -135,12 +135,11 @@ def try_cast(ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: Context)
         return e
     if source.kind == "unknown":
         return _unknown_as(ctx, e, typ, context)
-    if source.kind == "record" and typ.kind == "record" and isinstance(e, hir.Call) and source.fields and typ.fields:
-        if e.func.startswith("record") and len(source.fields) == len(typ.fields):
-            items = [try_cast(ctx, a, f.scalar, context) for a, (_, f) in zip(e.args, typ.fields)]
-            if any(item is None for item in items):
-                return None
-            return record_call([i for i in items if i is not None], tuple(n for n, _ in typ.fields), typ.custom)
+    if typ.kind == "record" and typ.fields and is_row(e) and len(e.args) == len(typ.fields):
+        items = [try_cast(ctx, a, f.scalar, context) for a, (_, f) in zip(e.args, typ.fields)]
+        if any(item is None for item in items):
+            return None
+        return record_call([i for i in items if i is not None], tuple(n for n, _ in typ.fields), typ.custom)
     if source.kind == "array" and typ.kind == "array" and _is_literal_collection(e, "array"):
         return _recast_elements(ctx, e, typ, context)
     func = casts.find_cast(source, typ, context)
@@ -149,6 +148,11 @@ def try_cast(ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: Context)
     if not func:
         return _retype(e, typ)
     return hir.Call(func, (e,), typ)
+
+
+def is_row(e: hir.Scalar) -> TypeGuard[hir.Call]:
+    """A ROW(…) as written, whose fields can still be cast one by one."""
+    return isinstance(e, hir.Call) and e.func.partition("<")[0] == "record"
 
 
 def _is_literal_collection(e: hir.Scalar, kind: str) -> bool:
@@ -242,9 +246,9 @@ def common_type(ctx: PlanContext, exprs: Sequence[hir.Scalar], what: str) -> Sca
         return best.base()
     if best is None:
         first = typed[0]
-        if all(typ.kind == first.kind for typ in typed) and (what.isupper() or what.islower()) and what not in _SET_OPERATIONS:
-            if first.kind in ("array", "list", "map", "record"):
-                return first
+        nested = first.kind in ("array", "list", "map", "record") and all(typ.kind == first.kind for typ in typed)
+        if nested and (what.isupper() or what.islower()) and what not in _SET_OPERATIONS:
+            return first
         for typ in typed[1:]:
             if casts.best_common_type([first, typ]) is None:
                 raise SqlError("42804", f"{what} types {type_words(first)} and {type_words(typ)} cannot be matched")

@@ -7,6 +7,7 @@ the other arguments. (PostgreSQL manual, chapter "Type Conversion", rules for op
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from adapter.sql.plan.coerce import settle, try_cast
 from adapter.sql.plan.context import PlanContext
 from adapter.sql.plan.types import type_words
 from mzlite.expr import casts
-from mzlite.expr.functions import FUNCTIONS
+from mzlite.expr.functions import FUNCTIONS, FunctionEntry
 from mzlite.expr.functions.polymorphic import is_pseudo, solve
 from mzlite.expr.functions.registry import Signature
 from mzlite.repr.errors import SqlError
@@ -226,12 +227,23 @@ def _bind(entry: S, args: Sequence[hir.Scalar]) -> S:
     return entry.bind([hir.type_of(a) for a in args])  # type: ignore[attr-defined,no-any-return]
 
 
+@functools.lru_cache(1024)
+def _operators(op: str, count: int) -> tuple[FunctionEntry, ...]:
+    return tuple(e for e in FUNCTIONS.by_name(op) if e.operator and len(e.params) == count)
+
+
+@functools.lru_cache(8192)
+def _choose_operator(op: str, types: tuple[ScalarType, ...]) -> tuple[FunctionEntry, tuple[ScalarType, ...]] | str:
+    """`select`, remembered: the same few operators meet the same few types all the time."""
+    return select(_operators(op, len(types)), types, operator=True)
+
+
 def resolve_operator(ctx: PlanContext, op: str, args: Sequence[hir.Scalar], pos: int | None = None) -> hir.Scalar:
     """`a op b` or `op a`."""
     count = len(args)
-    entries = [e for e in FUNCTIONS.by_name(op) if e.operator and len(e.params) == count]
     types = [hir.type_of(a) for a in args]
-    chosen = select(entries, types, operator=True)
+    entries = _operators(op, count)
+    chosen = _choose_operator(op, tuple(types))
     if op in _ON_CONTAINERS and types[0].kind == "unknown" and any(_undetermined(e, types) for e in entries):
         chosen = "ambiguous"
     if isinstance(chosen, str):

@@ -177,9 +177,9 @@ def _alter_named(ctx: PlanContext, statement: st.Alter) -> p.Plan:
             if ref.database is None:
                 raise SqlError("42501", f"system schema '{ref.schema}' cannot be modified")
             full = (ref.database, ref.schema)
-            if statement.action == "swap" and statement.to is not None:
-                if ctx.catalog.resolve_schema((ref.database, statement.to), ctx.session.database) is None:
-                    raise SqlError("3F000", f"unknown schema '{statement.to}'")
+            other = statement.to if statement.action == "swap" else None
+            if other is not None and ctx.catalog.resolve_schema((ref.database, other), ctx.session.database) is None:
+                raise SqlError("3F000", f"unknown schema '{other}'")
         case "cluster":
             if ctx.catalog.resolve_cluster(parts[-1]) is None:
                 if statement.if_exists:

@@ -75,10 +75,9 @@ def _builtin(name: ast.TypeName) -> ScalarType | None:
     word = parts[-1]
     if " " in word or "[" in word:
         return None
-    if qualified or name.quoted:
-        # By its catalog name: aliases (int, boolean, …) are grammar, not names.
-        if word != "char" and word not in t.LAYOUTS and not word.endswith("range") and not word.startswith("_"):
-            return None
+    catalog_name = word == "char" or word in t.LAYOUTS or word.endswith("range") or word.startswith("_")
+    if (qualified or name.quoted) and not catalog_name:
+        return None  # aliases (int, boolean, …) are grammar, not names
     if word == "char":
         # The type "char" (quoted, or qualified as pg_catalog.char) is a single byte; char without quotes is character(1).
         return t.CHAR if name.quoted or qualified else t.BPCHAR
