@@ -40,6 +40,7 @@ from adapter.coord.group_commit import GroupCommit
 from adapter.coord.oracle import Clock, TimestampOracle
 from adapter.coord.pins import Pins
 from adapter.coord.planning import Planning
+from adapter.coord.revisions import Revisions
 from adapter.coord.runtime_facts import CoordinatorFacts
 from adapter.coord.session import Session
 from adapter.coord.session_vars import SESSION_VARS, SessionVars
@@ -110,6 +111,7 @@ class Coordinator:
         self._sweeper: asyncio.Task[None] | None = None
         self.facts = CoordinatorFacts(self)
         self.pins = Pins(self)
+        self.revisions = Revisions()
 
     # Life.
 
@@ -228,6 +230,7 @@ class Coordinator:
         tx.put_role(role)
         self.storage.catalog_transaction(durable.encode_changes(tx.changes))
         self.state = tx.state
+        self.revisions.record(tx)
         return role
 
     def cancel(self, pid: int, secret: int) -> None:
@@ -251,6 +254,7 @@ class Coordinator:
             encoded = durable.encode_changes(tx.changes)
             await until_durable(self.storage.catalog_transaction_begin(encoded))
         self.state = tx.state
+        self.revisions.record(tx)
 
     async def commit_ddl(self, tx: CatalogTransaction, base_revision: int) -> None:
         """A DDL transaction's COMMIT."""
@@ -468,7 +472,7 @@ class Coordinator:
 
     def time_domain(self, reads: frozenset[GlobalId], cluster: Cluster | None) -> frozenset[GlobalId]:
         """What a read transaction may read: every collection of the schemas of what its first statement reads."""
-        schemas = {self.state.items[i].schema_id for i in self._under(reads) if i in self.state.items}
+        schemas = {self.state.items[i].schema_id for i in self.under(reads) if i in self.state.items}
         found: set[GlobalId] = set()
         for item in self.state.items.values():
             if item.schema_id not in schemas:
@@ -479,7 +483,8 @@ class Coordinator:
                 found.add(item.id)
         return frozenset(i for i in found if self.controller.collection_exists(i))
 
-    def _under(self, reads: Iterable[GlobalId]) -> set[GlobalId]:
+    def under(self, reads: Iterable[GlobalId]) -> set[GlobalId]:
+        """reads, and everything read by the views among them."""
         seen: set[GlobalId] = set()
         stack = list(reads)
         while stack:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from adapter.catalog.builtin.relation import is_local
 from adapter.catalog.view import StateView
 from adapter.coord.describe import plan_desc
 from adapter.coord.transaction import Ddl
@@ -26,7 +27,9 @@ from adapter.sql import statements as st
 from adapter.sql.parse import parse_statements
 from adapter.sql.plan import plan_statement
 from adapter.sql.statements import Statement
+from mzlite.expr.relation import global_ids
 from mzlite.repr.errors import SqlError
+from mzlite.repr.ids import GlobalId
 from mzlite.repr.types import RelationDesc, ScalarType
 
 if TYPE_CHECKING:
@@ -46,7 +49,8 @@ _CACHEABLE = (p.SelectPlan, p.InsertPlan, p.UpdatePlan, p.DeletePlan, p.Subscrib
 class Prepared:
     """A planned statement. plan None: it is planned when it runs (its text says so little that planning is nothing).
 
-    revision, settings: what the plan depends on; a stale one is planned again. artifacts: the sequencer's, by purpose.
+    revision, settings: what the plan depends on; a stale one is planned again. reads: the items it depends on, None when
+    it is of no use to know. artifacts: the sequencer's, by purpose.
     """
 
     statement: Statement | None
@@ -57,6 +61,7 @@ class Prepared:
     settings: tuple[Any, ...] = ()
     declared: tuple[ScalarType | None, ...] = ()
     artifacts: dict[Any, Any] = field(default_factory=dict)
+    reads: frozenset[GlobalId] | None = None
 
 
 class Planning:
@@ -97,9 +102,14 @@ class Planning:
         revision = self._coordinator.state.revision
         settings = session.vars.key
         temporary = session.pid if session.has_temporary_items else 0
-        key = (statement.text, tuple(declared), revision, settings, temporary)
+        key = (statement.text, tuple(declared), settings, temporary)
         found = self._planned.get(key)
-        if found is not None and not isinstance(session.txn.ops, Ddl) and type(found.statement) is type(statement):
+        if (
+            found is not None
+            and not isinstance(session.txn.ops, Ddl)
+            and type(found.statement) is type(statement)
+            and self._still_right(found)
+        ):
             self.hits += 1
             return found
         self.misses += 1
@@ -114,10 +124,41 @@ class Planning:
         prepared.revision, prepared.settings = revision, settings
         in_ddl = isinstance(session.txn.ops, Ddl)
         if isinstance(prepared.plan, _CACHEABLE) and len(statement.text) <= CACHED_TEXT and not in_ddl:
+            prepared.reads = self._reads(prepared.plan)
             self._planned[key] = prepared
             if len(self._planned) > PLAN_CACHE_SIZE:
                 self._planned.popitem(last=False)
         return prepared
+
+    def _still_right(self, prepared: Prepared) -> bool:
+        """Has nothing changed that the plan depends on? Then it is as good as new."""
+        revision = self._coordinator.state.revision
+        if prepared.revision == revision:
+            return True
+        if prepared.reads is None or prepared.statement is None:
+            return False
+        text = prepared.statement.text
+        if not self._coordinator.revisions.survives(prepared.revision, revision, prepared.reads, text):
+            return False
+        prepared.revision = revision
+        return True
+
+    def _reads(self, plan: p.Plan | None) -> frozenset[GlobalId] | None:
+        """Every item a plan depends on. None: on the catalog as a whole."""
+        match plan:
+            case p.SelectPlan(mir=mir) | p.SubscribePlan(mir=mir):
+                reads = global_ids(mir)
+            case (
+                p.InsertPlan(table=table, mir=mir)
+                | p.UpdatePlan(table=table, mir=mir)
+                | p.DeletePlan(table=table, mir=mir)
+            ):
+                reads = global_ids(mir) | {table}
+            case _:
+                return None
+        if any(is_local(id) for id in reads):
+            return None
+        return frozenset(self._coordinator.under(reads))
 
     async def with_values(self, session: Session, prepared: Prepared, params: Sequence[Any]) -> p.Plan:
         """The plan of a statement that cannot be planned without its parameters' values (LIMIT $1)."""
@@ -136,7 +177,7 @@ class Planning:
     async def refresh(self, session: Session, prepared: Prepared) -> Prepared:
         """prepared itself, or planned anew when the catalog or the settings moved. 0A000 if its columns changed."""
         assert prepared.statement is not None
-        if prepared.revision == self._coordinator.state.revision and prepared.settings == session.vars.key:
+        if prepared.settings == session.vars.key and self._still_right(prepared):
             return prepared
         fresh = await self.prepare(session, prepared.statement, prepared.declared)
         if fresh.desc != prepared.desc and not same_columns(fresh.desc, prepared.desc):

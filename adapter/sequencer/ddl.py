@@ -24,7 +24,7 @@ from adapter.catalog.objects import (
     TypeDetails,
     ViewDetails,
 )
-from adapter.catalog.state import TEMP_SCHEMA, CatalogState, CatalogTransaction, namespace_of
+from adapter.catalog.state import ITEM_NAMESPACE, TEMP_SCHEMA, TYPE_NAMESPACE, CatalogState, CatalogTransaction
 from adapter.coord.result import Done, ExecuteResult
 from adapter.coord.storage_link import durable
 from adapter.sequencer.clusters import ClusterSequencer
@@ -192,12 +192,13 @@ class DdlSequencer:
             raise SqlError("42501", f"system schema '{name.schema}' cannot be modified")
         return schema.id
 
-    def taken(self, state: CatalogState, schema_id: str, name: str, kind: str) -> Item | None:
-        return state.item_in(schema_id, name, namespace_of(kind))
+    def taken(self, state: CatalogState, schema_id: str, name: str) -> Item | None:
+        """What has that name already: types and relations resolve apart, but must not share one."""
+        return state.item_in(schema_id, name, TYPE_NAMESPACE) or state.item_in(schema_id, name, ITEM_NAMESPACE)
 
-    def _exists(self, session: Session, name: QualifiedName, schema_id: str, kind: str, if_not_exists: bool) -> bool:
+    def _exists(self, session: Session, name: QualifiedName, schema_id: str, if_not_exists: bool) -> bool:
         """True: there is one already and that is fine. SqlError: and it is not."""
-        found = self.taken(self._c.state, schema_id, name.item, kind)
+        found = self.taken(self._c.state, schema_id, name.item)
         if found is None:
             return False
         if if_not_exists:
@@ -240,7 +241,7 @@ class DdlSequencer:
     async def _table(self, session: Session, plan: p.CreateTablePlan) -> None:
         c = self._c
         schema_id = self.schema_id(session, plan.name)
-        if self._exists(session, plan.name, schema_id, "table", plan.if_not_exists):
+        if self._exists(session, plan.name, schema_id, plan.if_not_exists):
             return
         limit = c.system_vars.get("max_tables")
         count = sum(1 for i in c.state.items.values() if i.kind == "table")
@@ -270,7 +271,7 @@ class DdlSequencer:
         effects: list[Item] = []
         if plan.or_replace is not None:
             effects = self.drops.remove(session, tx, [plan.or_replace], cascade=False, replacing=True)
-        elif self._exists(session, plan.name, schema_id, "view", plan.if_not_exists):
+        elif self._exists(session, plan.name, schema_id, plan.if_not_exists):
             return
         details = ViewDetails(plan.desc, plan.mir, optimize_local(plan.mir), plan.temporary)
         self.new_item(session, tx, plan.name.item, schema_id, "view", plan.create_sql, plan.depends_on, details)
@@ -284,7 +285,7 @@ class DdlSequencer:
         effects: list[Item] = []
         if plan.or_replace is not None:
             effects = self.drops.remove(session, tx, [plan.or_replace], cascade=False, replacing=True)
-        elif self._exists(session, plan.name, schema_id, "materialized-view", plan.if_not_exists):
+        elif self._exists(session, plan.name, schema_id, plan.if_not_exists):
             return
         cluster = c.state.clusters[plan.cluster]
         self._no_logs("materialized view", plan.mir)
@@ -367,12 +368,12 @@ class DdlSequencer:
         schema_id = on.schema_id if plan.name is None else self.schema_id(session, plan.name)
         tx = CatalogTransaction(c.state)
         if plan.name is not None:
-            if self._exists(session, plan.name, schema_id, "index", plan.if_not_exists):
+            if self._exists(session, plan.name, schema_id, plan.if_not_exists):
                 return
             name = plan.name.item
         else:
             name, n = plan.base_name, 1
-            while self.taken(c.state, schema_id, name, "index") is not None:
+            while self.taken(c.state, schema_id, name) is not None:
                 name, n = f"{plan.base_name}{n}", n + 1
         details = IndexDetails(plan.on, plan.key, plan.cluster)
         depends = (*plan.depends_on, plan.on)
@@ -408,10 +409,7 @@ class DdlSequencer:
     async def _type(self, session: Session, plan: p.CreateTypePlan) -> None:
         c = self._c
         schema_id = self.schema_id(session, plan.name)
-        if self.taken(c.state, schema_id, plan.name.item, "type") is not None or (
-            self.taken(c.state, schema_id, plan.name.item, "view") is not None
-        ):
-            raise SqlError("42710", f"catalog item '{plan.name.item}' already exists")
+        self._exists(session, plan.name, schema_id, False)
         tx = CatalogTransaction(c.state)
         details = TypeDetails(plan.typ, "composite" if plan.typ.kind == "record" else plan.typ.kind)
         self.new_item(session, tx, plan.name.item, schema_id, "type", plan.create_sql, plan.depends_on, details)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from adapter.catalog.builtin.relation import BUILTINS
 from adapter.catalog.objects import Item, MaterializedViewDetails
-from adapter.catalog.state import CatalogState, CatalogTransaction
+from adapter.catalog.state import ITEM_NAMESPACE, TYPE_NAMESPACE, CatalogState, CatalogTransaction
 from adapter.catalog.view import StateView
 from adapter.coord.result import Done
 from adapter.coord.transaction import Ddl, Status
@@ -73,7 +73,7 @@ class AlterSequencer:
         if plan.id in BUILTINS:
             raise SqlError("42501", f"system item '{BUILTINS[plan.id].name}' cannot be modified")
         item = tx.state.items[plan.id]
-        if tx.state.item_in(item.schema_id, plan.to, "type" if item.kind == "type" else "item") is not None:
+        if any(tx.state.item_in(item.schema_id, plan.to, n) is not None for n in (TYPE_NAMESPACE, ITEM_NAMESPACE)):
             raise SqlError("42710", f"catalog item '{plan.to}' already exists")
         before = StateView(tx.state).item_name(item)
         after = replace_name(before, plan.to)

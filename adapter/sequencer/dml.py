@@ -23,7 +23,7 @@ from adapter.coord.transaction import Status
 from adapter.sequencer.finishing import finish, split
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.interpret import expand_diffs
-from adapter.sequencer.scalars import substitute, substitute_scalar, unmaterializable
+from adapter.sequencer.scalars import substitute_scalar, unmaterializable
 from adapter.sequencer.values import session_value
 from adapter.sql.plans import DeletePlan, InsertPlan, Returning, UpdatePlan
 from mzlite.expr import relation as r
@@ -146,14 +146,11 @@ class DmlSequencer:
     ) -> Updates:
         finishing = RowSetFinishing(project=tuple(range(arity)))
         peeks = self._c.sequencer.peeks
-        names = unmaterializable(mir)
-        if names:
-            mir = substitute(mir, session_value(session, self._c, params, prepared.param_types))
         key = ("write", session.vars.cluster)
-        plan = prepared.artifacts.get(key) if not names else None
+        plan = prepared.artifacts.get(key) if not params else None
         if plan is None:
-            plan = await peeks.plan_mir(session, mir, finishing)
-            if not names:
+            plan, lasting = await peeks.plan_read(session, mir, finishing, params, prepared.param_types)
+            if lasting:
                 prepared.artifacts[key] = plan
         result = await peeks.run(session, plan, finishing, freshest=freshest)
         return result.rows

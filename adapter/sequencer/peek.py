@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ from mzlite.repr.encode import decode_updates
 from mzlite.repr.errors import SqlError, decode_error
 from mzlite.repr.ids import ClusterId, GlobalId, ReplicaId
 from mzlite.repr.timestamp import MAX, Frontier, Timestamp
-from mzlite.repr.types import RelationType
+from mzlite.repr.types import RelationType, ScalarType
 from mzlite.repr.updates import Updates, empty_updates
 
 if TYPE_CHECKING:
@@ -163,14 +164,8 @@ class PeekSequencer:
                 bound = generic.bind(params)
                 if bound is not None:
                     return bound, plan.finishing
-        mir = plan.mir
-        names = unmaterializable(mir)
-        cacheable = not params and not (names - {"mz_now"})
-        if names - {"mz_now"}:
-            values = session_value(session, self._c, params, prepared.param_types)
-            mir = substitute(mir, values)
-        made = await self.plan_mir(session, mir, plan.finishing)
-        if cacheable:
+        made, lasting = await self.plan_read(session, plan.mir, plan.finishing, params, prepared.param_types)
+        if lasting:
             prepared.artifacts[key] = made
         elif params and prepared.param_types and "generic" not in prepared.artifacts:
             from adapter.sequencer.generic import make_generic
@@ -182,24 +177,47 @@ class PeekSequencer:
         return session.vars.cluster
 
     async def plan_mir(self, session: Session, mir: r.Mir, finishing: RowSetFinishing) -> PeekPlan:
-        """Optimize (in a thread when large) and choose a path."""
+        """As `plan_read`, for a plan without parameters that is used once."""
+        return (await self.plan_read(session, mir, finishing, (), ()))[0]
+
+    async def plan_read(
+        self,
+        session: Session,
+        mir: r.Mir,
+        finishing: RowSetFinishing,
+        params: Sequence[Any],
+        param_types: Sequence[ScalarType],
+    ) -> tuple[PeekPlan, bool]:
+        """Values put in, views inlined, optimized (in a thread when large), a path chosen; and whether that lasts: nothing
+        of this moment, of the session or of the catalog at large went into it."""
         c = self._c
+        lasting = True
+
+        def bound(e: r.Mir) -> r.Mir:
+            nonlocal lasting
+            if not unmaterializable(e) - {"mz_now"}:
+                return e
+            lasting = False
+            return substitute(e, session_value(session, c, params, param_types))
+
         state = c.state
         reads = r.global_ids(mir)
-        mir = bind_catalog_functions(mir, c.planning.view(session).state, session.database, session.search_path)
-        inlined = inline_views(mir, c.definition)
+        looked_up = bind_catalog_functions(mir, c.planning.view(session).state, session.database, session.search_path)
+        lasting = looked_up is mir
+        mir = bound(looked_up)
+        inlined = bound(inline_views(mir, c.definition))
         cluster = c.target_cluster(session, reads, inlined)
         indexes = c.index_infos(cluster, reads)
         # Indexed views are read through their index where the optimizer may use one, so they stay Gets.
         if any(id not in r.global_ids(inlined) for id in indexes):
-            inlined = inline_views(mir, c.definition, lambda id: id in indexes)
+            inlined = bound(inline_views(mir, c.definition, lambda id: id in indexes))
         if sum(1 for _ in r.walk(inlined)) > THREAD_NODES or sleeps(inlined):
             work = asyncio.get_running_loop().run_in_executor(None, optimize_read, inlined, indexes)
             optimized = await session.interrupt.wait(work)
         else:
             optimized = optimize_read(inlined, indexes)
         assert c.state is state or c.state.revision >= state.revision
-        return self.choose_path(session, mir, optimized, finishing, cluster, indexes, reads)
+        return self.choose_path(session, mir, optimized, finishing, cluster, indexes, reads), lasting
 
     def choose_path(
         self,

@@ -39,7 +39,7 @@ class SourceSequencer:
         if plan.generator.lower() != "counter":
             raise SqlError("0A000", f"LOAD GENERATOR {plan.generator.upper()} not yet supported")
         schema_id = ddl.schema_id(session, plan.name)
-        found = ddl.taken(c.state, schema_id, plan.name.item, "source")
+        found = ddl.taken(c.state, schema_id, plan.name.item)
         if found is not None:
             if plan.if_not_exists:
                 session.notice(f'source "{plan.name.item}" already exists, skipping', sqlstate="42P07")

@@ -122,10 +122,10 @@ class SubscribeSequencer:
             mir = substitute(mir, value)
         cluster = c.session_cluster(session)
         reads = r.global_ids(mir)
-        inlined = inline_views(mir, c.definition)
+        inlined = substitute(inline_views(mir, c.definition), value)
         indexes = c.index_infos(cluster, reads)
         if any(id not in r.global_ids(inlined) for id in indexes):
-            inlined = inline_views(mir, c.definition, lambda id: id in indexes)
+            inlined = substitute(inline_views(mir, c.definition, lambda id: id in indexes), value)
         optimized = c.with_builtins(session, optimize_dataflow(inlined, indexes))
         imports = find_imports([optimized], indexes, c.shard_of)
         typ = c.type_of(mir)
