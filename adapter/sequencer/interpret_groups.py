@@ -172,8 +172,10 @@ def _collect(
     permutation = sort_permutation([*orders, *ties], a.order_by, n, then_all=True)
     permutation = permutation[np.argsort(group[permutation], kind="stable")]
     idx = np.repeat(permutation, np.maximum(diff[permutation], 0))
-    starts = np.searchsorted(group[idx], np.arange(groups + 1))
-    return collect(site, [c.take(idx) for c in args], starts.astype(np.int64), errors)  # type: ignore[operator,no-any-return]
+    starts = np.searchsorted(group[idx], np.arange(groups + 1)).astype(np.int64)
+    column: Column = collect(site, [c.take(idx) for c in args], starts, errors)  # type: ignore[operator]
+    without_rows = starts[1:] == starts[:-1]
+    return with_nulls(column, without_rows) if without_rows.any() else column
 
 
 def _limits(u: Updates, limit: Scalar) -> I64:

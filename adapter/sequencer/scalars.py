@@ -88,6 +88,7 @@ def map_scalars(node: r.Mir, f: Callable[[Scalar], Scalar]) -> r.Mir:
                     c.ignore_nulls,
                     c.distinct,
                     maybe(c.filter),
+                    c.order_by,
                 )
                 for c in calls
             )
