@@ -105,6 +105,7 @@ class WindowCall(Node, frozen=True):
     ignore_nulls: bool = False
     distinct: bool = False
     filter: Scalar | None = None
+    order_by: tuple[ColumnOrder, ...] = ()
 
 
 # ---- relations
@@ -309,6 +310,7 @@ def map_window(w: WindowCall, f: OnScalar, depth: int) -> WindowCall:
         w.ignore_nulls,
         w.distinct,
         None if w.filter is None else f(w.filter, depth),
+        w.order_by,
     )
 
 

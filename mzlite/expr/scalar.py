@@ -159,6 +159,8 @@ class WindowCall(msgspec.Struct, frozen=True):
     """One window function over a Window node's partitions. func: "row_number", "lag", … or an aggregate's id.
 
     args: evaluated on the input row. ignore_nulls: lag, lead, first_value, last_value. filter: for aggregates.
+    order_by: in which order an aggregate takes its frame's rows; columns are args (those beyond the function's own are
+    there for this).
     """
 
     func: str
@@ -168,6 +170,7 @@ class WindowCall(msgspec.Struct, frozen=True):
     ignore_nulls: bool = False
     distinct: bool = False
     filter: Scalar | None = None
+    order_by: tuple[ColumnOrder, ...] = ()
 
 
 class TableFunc(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from mzlite.expr.functions.registry import Registry, Signature, bind, parse_sign
 from mzlite.expr.kernels.compare import choose
 from mzlite.expr.kernels.frames import RangeMinimum, Rows, exclude, frame_bounds, frame_rows, layout_rows
 from mzlite.expr.scalar import Aggregate, ColumnOrder, WindowCall
-from mzlite.repr.column import I64, BoolArray, Column, hash_rows, nulls
+from mzlite.repr.column import I64, BoolArray, Column, hash_rows, nulls, sort_permutation
 from mzlite.repr.errors import decode_error
 from mzlite.repr.fixed import FixedColumn
 from mzlite.repr.types import ColumnType, ScalarType
@@ -348,6 +348,7 @@ def _by_rows(
     errors: RowErrors,
 ) -> Column:
     """From the rows of each frame; frames that cover the same rows are computed once."""
+    everything, args = args, args[: len(entry.params)]
     back: I64 | None = None
     if call.frame.exclude == "no_others" and rows.n:
         pairs, back = np.unique(np.stack([lo, hi]), axis=1, return_inverse=True)
@@ -365,6 +366,11 @@ def _by_rows(
             if arg.valid is not None:
                 keep &= arg.valid[row]
     owner, row = owner[keep], row[keep]
+    if call.order_by:
+        ranks = np.empty(rows.n, np.int64)
+        ranks[sort_permutation(everything, call.order_by, rows.n, then_all=True)] = np.arange(rows.n)
+        order = np.lexsort((ranks[row], owner))
+        owner, row = owner[order], row[order]
     if call.distinct:
         owner, row = _distinct(args, owner, row)
     own = RowErrors()

@@ -245,7 +245,7 @@ def _window(r: hir.Window, frame: Frame) -> Low:
         filter_: Scalar | None = None
         if c.filter is not None:
             state, (filter_,) = lower_scalars(state, [c.filter], frame)
-        calls.append(WindowCall(c.func, tuple(args), c.typ, c.frame, c.ignore_nulls, c.distinct, filter_))
+        calls.append(WindowCall(c.func, tuple(args), c.typ, c.frame, c.ignore_nulls, c.distinct, filter_, c.order_by))
     window = mir.Window(
         state.mir,
         (*range(base), *(base + p for p in r.partition_by)),

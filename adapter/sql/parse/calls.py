@@ -10,7 +10,7 @@ from collections.abc import Callable
 from adapter.sql import ast
 from adapter.sql.parse import expressions
 from adapter.sql.parse.cursor import Cursor
-from adapter.sql.parse.lexer import QUOTED, STRING, WORD
+from adapter.sql.parse.lexer import NUMBER, PARAM, QUOTED, STRING, WORD
 from adapter.sql.parse.types import parse_type
 
 
@@ -142,15 +142,20 @@ def parse_window(c: Cursor, pos: int) -> ast.WindowSpec:
     return ast.WindowSpec(name, partition_by, order_by, frame, pos)
 
 
+MAX_OFFSET = 1_000_000
+
+
 def _bound(c: Cursor, units: str) -> ast.FrameBound:
     if c.take("current"):
         c.expect("row")
         return ast.FrameBound("current_row")
     if c.take("unbounded"):
         return ast.FrameBound("unbounded_" + c.expect_any("preceding", "following"))
-    if units != "range" and c.at_op("-"):
+    if units != "range" and c.tok.kind not in (NUMBER, PARAM, "("):
         c.expected("literal unsigned integer")
     offset = expressions.parse_expr(c)
+    if units != "range" and isinstance(offset, ast.Number) and offset.text.isdigit() and int(offset.text) > MAX_OFFSET:
+        c.fail(f"Window frame offsets greater than {MAX_OFFSET} are currently not supported", offset.pos)
     kind = c.take_any("preceding", "following")
     if kind is None:
         c.expected("PRECEDING or FOLLOWING")

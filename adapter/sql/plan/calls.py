@@ -45,7 +45,7 @@ _OF_NOW: dict[str, ScalarType] = {
     "current_time": TIME,
     "localtime": TIME,
 }
-_ORDERED = frozenset(
+ORDERED = frozenset(
     ("array_agg", "list_agg", "string_agg", "jsonb_agg", "json_agg", "map_agg", "jsonb_object_agg", "json_object_agg")
 )
 
@@ -311,7 +311,7 @@ def build_aggregate(x: ExprContext, node: ast.FuncCall, name: str, *, window: bo
         filter_ = to_bool(x.ctx, expr.plan_expr(inner.within("FILTER", aggregates=None, in_aggregate=None), node.filter), "FILTER clause")
     order_exprs: list[hir.Scalar] = []
     order_by: list[ColumnOrder] = []
-    if node.order_by and name in _ORDERED:
+    if node.order_by and name in ORDERED:
         for item in node.order_by:
             nulls_last = not item.desc if item.nulls_first is None else not item.nulls_first
             order_by.append(ColumnOrder(len(order_exprs), item.desc, nulls_last))

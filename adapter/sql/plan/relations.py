@@ -171,7 +171,7 @@ def _one_function(
         )
     inner = x.within("other table functions")
     func, args, names = calls.table_call(x, name, calls.plan_args(inner, call), call.pos)
-    if ordinality and func.func.startswith("repeat_row"):
+    if ordinality and func.func == "repeat_row_int8":
         from mzlite.repr.errors import unsupported
 
         raise unsupported("WITH ORDINALITY on repeat_row")

@@ -315,7 +315,7 @@ class _Select:
             right: hir.Relation = hir.CallTable(use.func, tuple(hir.shift(a, 1) for a in use.args))
             starts.append(base)
         else:
-            if any(use.func.func.startswith("repeat_row") for use in self.tables):
+            if any(use.func.func == "repeat_row_int8" for use in self.tables):
                 raise unsupported("repeat_row in a SELECT clause with multiple table functions")
             parts = []
             numbered: list[hir.Relation] = []

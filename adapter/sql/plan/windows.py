@@ -10,7 +10,7 @@ from adapter.sql.plan.coerce import cast
 from adapter.sql.plan.expr import ExprContext, WindowUse
 from adapter.sql.plan.overload import resolve_call
 from mzlite.expr import aggregates, window_functions
-from mzlite.expr.scalar import Frame, Literal, Scalar
+from mzlite.expr.scalar import ColumnOrder, Frame, Literal, Scalar
 from mzlite.repr.errors import SqlError, unsupported
 from mzlite.repr.types import INT8, INTERVAL, ScalarType
 
@@ -18,7 +18,7 @@ _NULLS_ALLOWED = frozenset(("lag", "lead", "first_value", "last_value"))
 
 
 def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scalar:
-    from adapter.sql.plan.calls import build_aggregate, missing_function, shown_name
+    from adapter.sql.plan.calls import ORDERED, build_aggregate, missing_function, shown_name
 
     is_window = bool(window_functions.by_name(name))
     is_aggregate = bool(aggregates.by_name(name))
@@ -48,7 +48,6 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
     if node.distinct and is_window:
         raise SqlError("0A000", "DISTINCT is not supported for window functions")
     spec = _resolve_spec(x, node.over)
-    _check_offsets(spec)
     inner = x.within("window function calls")
     if is_window:
         if node.filter is not None:
@@ -69,14 +68,17 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
             node.name, node.args, node.star, node.distinct, node.order_by, False, node.filter, pos=node.pos
         )
         aggregate = build_aggregate(inner, bare, name, window=True)
-        if aggregate.order_by:
-            raise unsupported("ORDER BY in the arguments of window aggregates", position=node.pos + 1)
+        taken_by = tuple(ColumnOrder(len(aggregate.args) + o.column, o.desc, o.nulls_last) for o in aggregate.order_by)
+        if not taken_by and name in ORDERED:
+            # As everywhere, what an aggregate without ORDER BY collects comes in the order of the values.
+            taken_by = (ColumnOrder(0),)
         call = hir.WindowCall(
             aggregate.func,
-            aggregate.args,
+            aggregate.args + aggregate.order_exprs,
             aggregate.typ,
             distinct=aggregate.distinct,
             filter=aggregate.filter,
+            order_by=taken_by,
         )
         if node.distinct:
             raise unsupported("DISTINCT in window aggregates", position=node.pos + 1)
@@ -151,18 +153,6 @@ def _frame(x: ExprContext, spec: ast.WindowSpec, order_by: tuple[tuple[hir.Scala
         _offset(x, end.offset, given.units, order_by),
         given.exclude,
     )
-
-
-MAX_OFFSET = 1_000_000
-
-
-def _check_offsets(spec: ast.WindowSpec) -> None:
-    """Distances in rows are bounded."""
-    if spec.frame is None or spec.frame.units == "range":
-        return
-    for bound in (spec.frame.start, spec.frame.end):
-        if isinstance(bound.offset, ast.Number) and bound.offset.text.isdigit() and int(bound.offset.text) > MAX_OFFSET:
-            raise SqlError("0A000", f"Window frame offsets greater than {MAX_OFFSET} are currently not supported")
 
 
 def _offset(
