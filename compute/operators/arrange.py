@@ -22,13 +22,13 @@ class Arrange(Operator):
     def __init__(self, graph: Graph, layout: KeyLayout, spine: Spine | None = None) -> None:
         super().__init__(graph)
         self.errs = Port(graph)
-        self.arranged = Arranged(graph, layout)
         self.layout = layout
         self.builder = BatchBuilder(layout.positions)
         if spine is None:
             spine = Spine()
             graph.spines.append(spine)
         self.spine = spine
+        self.arranged = Arranged(graph, layout, spine)
 
     def intake(self, index: int, updates: Updates) -> None:
         layout = self.layout

@@ -94,6 +94,7 @@ class Graph:
         self.parent = parent
         self.operators: list[Operator] = []
         self.spines: list[Spine] = []
+        self.arranged: list[Arranged] = []
         self.round = 0
         self.lower = 0
         self.upper: Frontier = 0
@@ -112,6 +113,9 @@ class Graph:
                 work = operator.flush()
                 if work is not None:
                     yield from work
+        if self.now is None:
+            for arranged in self.arranged:
+                arranged.forget()
         if self.now is None and upper is not None and upper > 0:
             for spine in self.spines:
                 if spine.since < upper - 1:
@@ -142,6 +146,7 @@ class Graph:
             operator.close()
         self.operators.clear()
         self.spines.clear()
+        self.arranged.clear()
         self.waiting.clear()
 
 
@@ -149,10 +154,16 @@ class Arranged:
     """An arrangement as the operators of one graph see it, in the round under way.
 
     old: before this round; new: with it; delta: this round's updates. Set by the operator that maintains it, at its
-    turn; users take their turn later and are woken when there is a delta.
+    turn; users take their turn later and are woken when there is a delta. spine: where old and new are found in a round
+    in which nothing is set (None: something is set in every round).
+
+    Nothing is kept between rounds: an idle dataflow must not hold on to batches that its spine has merged away, or
+    replaced by a shared segment.
     """
 
-    def __init__(self, graph: Graph, layout: KeyLayout) -> None:
+    def __init__(self, graph: Graph, layout: KeyLayout, spine: Spine | None = None) -> None:
+        graph.arranged.append(self)
+        self.spine = spine
         self.graph = graph
         self.layout = layout
         self.users: list[Operator] = []
@@ -170,13 +181,20 @@ class Arranged:
             for user in self.users:
                 user.dirty = True
 
+    def forget(self) -> None:
+        """The round is over."""
+        if self._round >= 0:
+            self._round = -1
+            self._old = self._new = View(())
+            self._delta = ()
+
     @property
     def old(self) -> View:
-        return self._old if self._round == self.graph.round else self._new
+        return self._old if self._round == self.graph.round else self.new
 
     @property
     def new(self) -> View:
-        return self._new
+        return self._new if self._round >= 0 or self.spine is None else View(self.spine.chain())
 
     @property
     def delta(self) -> tuple[Batch, ...]:
