@@ -49,7 +49,7 @@ class Accumulator:
         batch = self.builder.done_now(description)
         if batch is None:
             yield from self.builder.done(description)
-            batch = self.builder.result
+            batch = self.builder.take()
         if batch is None or not len(batch):
             return
         self.delta = batch

@@ -54,7 +54,7 @@ class Arrange(Operator):
 
     def _flush_slowly(self, description: Description) -> Iterator[None]:
         yield from self.builder.done(description)
-        self._insert(self.builder.result)
+        self._insert(self.builder.take())
 
     def _insert(self, batch: Batch | None) -> None:
         if batch is None or not len(batch):

@@ -44,7 +44,7 @@ class Consolidate(Operator):
 
     def flush(self) -> Iterator[None]:
         yield from self.builder.done(Description(0, None, 0))
-        batch = self.builder.result
+        batch = self.builder.take()
         if batch is not None and len(batch):
             for piece in pieces(Updates(batch.columns, batch.time, batch.diff)):
                 self.oks.emit(piece)

@@ -19,10 +19,10 @@ import numpy as np
 
 from compute.operators.arrange import description_of
 from compute.operators.base import Graph
+from compute.operators.front import MAX_ROWS, Front, Live, changed, read_on, trimmed
 from compute.operators.points import Points
 from compute.trace.batch import LOW_MASK
 from compute.trace.builder import BatchBuilder
-from compute.trace.merge import SLICE_ROWS
 from compute.trace.spine import Spine
 from compute.trace.view import View, expand
 from mzlite.expr.scalar import ColumnOrder
@@ -38,7 +38,11 @@ _GREATEST = np.iinfo(np.int64).max
 _SIGN = np.uint64(1 << 63)
 _EXACT = 2**53
 FIRST_WINDOW = 16
-WIDE_WINDOW = 1_024
+WIDE_WINDOW = 64
+MAX_FRONTS = 1_024
+FEW_FRONTS = 16
+
+Piece = tuple[I64, tuple[Column, ...], I64]
 
 
 def embed(column: Column) -> I64:
@@ -104,6 +108,8 @@ class OrderedTrace:
         graph.spines.append(self.spine)
         self.old = View(())
         self.new = View(())
+        self.fronts: dict[int, Front] = {}
+        self.touched: list[Front] = []
 
     def push(self, columns: Sequence[Column], time: U64, diff: I64) -> None:
         n = len(time)
@@ -116,23 +122,62 @@ class OrderedTrace:
 
     def seal_round(self) -> Iterator[None]:
         self.old = self.new = View(self.spine.chain())
+        for front in self.touched:
+            front.before = front.now
+        self.touched = []
         if not self.builder:
             return
         description = description_of(self.graph)
         batch = self.builder.done_now(description)
         if batch is None:
             yield from self.builder.done(description)
-            batch = self.builder.result
+            batch = self.builder.take()
         if batch is None or not len(batch):
             return
         self.spine.insert(batch, None)
         self.new = View(self.spine.chain())
+        for front in list(self.fronts.values()):
+            if changed(front, batch, self.key, self.order_by):
+                self.touched.append(front)
+            else:
+                del self.fronts[front.code]
+
+    def _from_fronts(self, points: Points, new: bool, need: int, done: list[Piece]) -> I64:
+        """Answer what fronts can; the other points."""
+        rest: list[int] = []
+        codes = points.codes.tolist()
+        for i, code in enumerate(codes):
+            front = self.fronts.get(code)
+            if front is None or not front.is_of([c.slice(i, i + 1) for c in points.keys]):
+                rest.append(i)
+                continue
+            live = front.now if new else front.before
+            if not live.enough(need):
+                filled = read_on(self.new, front, live, self.key, self.order_by, need) if new else None
+                if filled is None:
+                    if new:
+                        del self.fronts[code]
+                    rest.append(i)
+                    continue
+                live = front.now = trimmed(filled, need)
+            done.append((np.full(len(live.diff), i, np.int64), live.columns, live.diff))
+        return np.array(rest, np.int64)
+
+    def _keep_front(self, points: Points, i: int, columns: tuple[Column, ...], diff: I64, horizon: int | None) -> None:
+        """A read of point i had to wade: keep what it found. columns: the group's live rows below horizon, in order."""
+        code = int(points.codes[i])
+        if len(self.fronts) >= MAX_FRONTS or code in self.fronts or not len(diff) or len(diff) > MAX_ROWS:
+            return
+        order = order_of(columns[self.order_by[0].column], self.order_by[0])
+        keys = tuple(c.take(np.array([i])) for c in points.keys)
+        front = Front(code, keys, Live(columns, diff, order, horizon))
+        self.fronts[code] = front
 
     def first(self, points: Points, new: bool, need: int | None) -> tuple[I64, tuple[Column, ...], I64]:
         """The first rows of each group at its point, until their diffs sum to `need` (None = all) or the group ends.
 
         returns: point (ascending), stored columns, diff (> 0), each group's rows in order; maybe more than needed.
-        cost: a few rows per batch and point, plus retracted rows at the front that no merge has removed yet.
+        cost: a few rows per batch and point; retracted rows at the front that no merge has removed yet are read once.
         """
         view = self.new if new else self.old
         ranges = []
@@ -141,16 +186,18 @@ class OrderedTrace:
             stops = batch.code.searchsorted(points.codes | LOW_MASK, "right")
             if bool((stops > starts).any()):
                 ranges.append((batch, starts, stops))
+        done: list[Piece] = []
         todo = np.arange(len(points))
+        # Fronts stand for the latest round as a whole, and not for iterations.
+        plain = points.next is None and self.graph.now is None and bool(self.order_by)
+        if self.fronts and need is not None and plain:
+            todo = self._from_fronts(points, new, need, done)
         window = None if need is None else max(FIRST_WINDOW, 2 * need)
-        done: list[tuple[I64, tuple[Column, ...], I64]] = []
         while len(todo) and ranges:
-            short = self._window(points, ranges, todo, window, need, done)
+            wades = plain and new and window is not None and window >= WIDE_WINDOW
+            todo = self._window(points, ranges, todo, window, need, done, wades)
             if window is not None:
                 window *= 4
-                if window > WIDE_WINDOW:
-                    self.spine.work(SLICE_ROWS)  # many dead rows at the front: merging removes them
-            todo = short
         if not done:
             return np.zeros(0, np.int64), (), np.zeros(0, np.int64)
         if len(done) == 1:
@@ -167,9 +214,13 @@ class OrderedTrace:
         todo: I64,
         window: int | None,
         need: int | None,
-        done: list[tuple[I64, tuple[Column, ...], I64]],
+        done: list[Piece],
+        wades: bool,
     ) -> I64:
-        """Read one window of the groups `todo`; append those that are settled to done, return the others."""
+        """Read one window of the groups `todo`; append those that are settled to done, return the others.
+
+        wades: earlier windows did not do; settled groups get a front.
+        """
         m = len(todo)
         horizon = np.full(m, _GREATEST, np.int64)
         truncated = np.zeros(m, np.bool_)
@@ -223,6 +274,11 @@ class OrderedTrace:
         enough = ~truncated
         if need is not None and truncated.any():
             enough |= np.bincount(probe, diff, m) >= need
+        if wades and m <= FEW_FRONTS:
+            for i in np.flatnonzero(enough).tolist():
+                own = np.flatnonzero(probe == i)
+                limit = int(horizon[i]) if truncated[i] else None
+                self._keep_front(points, int(todo[i]), tuple(c.take(own) for c in columns), diff[own], limit)
         if enough.all():
             done.append((todo[probe], columns, diff))
             return todo[:0]

@@ -111,7 +111,7 @@ class GroupOperator(Operator):
             batch = self.touched.done_now(description)
             if batch is None:
                 yield from self.touched.done(description)
-                batch = self.touched.result
+                batch = self.touched.take()
         else:
             batch = self.changed_points()
         if batch is None or not len(batch):

@@ -35,7 +35,7 @@ class RowsTrace:
         batch = self.builder.done_now(description)
         if batch is None:
             yield from self.builder.done(description)
-            batch = self.builder.result
+            batch = self.builder.take()
         if batch is None or not len(batch):
             return
         self.spine.insert(batch, None)

@@ -92,7 +92,7 @@ class ErrorArrange(Operator):
     def flush(self) -> Iterator[None]:
         yield from self.builder.done(description_of(self.graph))
         spine = self.arrangement.errs
-        spine.insert(self.builder.result, spine.upper)
+        spine.insert(self.builder.take(), spine.upper)
 
 
 class _Buffer(Operator):
@@ -111,7 +111,7 @@ class _Buffer(Operator):
         description = description_of(self.graph)
         for i, builder in enumerate(self.builders):
             yield from builder.done(description)
-            self.built[i] = builder.result
+            self.built[i] = builder.take()
 
     def take(self) -> tuple[Updates | None, Updates | None]:
         """(oks, errs) of the round; None where nothing changed."""

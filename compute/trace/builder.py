@@ -27,6 +27,7 @@ class BatchBuilder:
         self.runs: list[Rows] = []
         self.small: list[Rows] = []
         self.small_rows = 0
+        self.result: Batch | None = None
 
     def __bool__(self) -> bool:
         return bool(self.runs or self.small)
@@ -58,9 +59,14 @@ class BatchBuilder:
         self.small_rows = 0
         return batch_of(rows, description)
 
+    def take(self) -> Batch | None:
+        """The result, which is the caller's from now on: an idle builder keeps no batch alive."""
+        result, self.result = self.result, None
+        return result
+
     def done(self, description: Description) -> Iterator[None]:
         """Slices of work; afterwards `result`. The builder is empty again."""
-        self.result: Batch | None = None
+        self.result = None
         if self.small:
             self._seal_small()
             yield
