@@ -35,20 +35,21 @@ def _drop_one(join: r.Join, context: Context) -> r.Mir | None:
     offsets = [0]
     for a in arities:
         offsets.append(offsets[-1] + a)
+    equals: dict[int, list[int]] = {}
+    for cls in join.equivalences:
+        columns = [m.column for m in cls if isinstance(m, Ref)]
+        equals.update(dict.fromkeys(columns, columns))
     for i, input in enumerate(join.inputs):
-        keys = context.types.typ(input).keys
-        if not keys or any(set(k) > set(range(arities[i])) for k in keys):
+        # Every column compared with something, and together unique?
+        if not all(c in equals for c in range(offsets[i], offsets[i + 1])) or not context.types.typ(input).keys:
             continue
         for j, other in enumerate(join.inputs):
-            if i == j:
+            paired = None if i == j else _pairs(equals, offsets[i], arities[i], offsets[j], arities[j])
+            if paired is None:
                 continue
-            pairs = _pairs(join, offsets[i], arities[i], offsets[j], arities[j])
-            if pairs is None:
-                continue
-            columns = tuple(pairs)
-            part: r.Mir = other if columns == tuple(range(arities[j])) else r.Project(other, columns)
+            part: r.Mir = other if paired == tuple(range(arities[j])) else r.Project(other, paired)
             if _sees_all(part, input, context):
-                instead = {offsets[i] + c: offsets[j] + p for c, p in enumerate(columns)}
+                instead = {offsets[i] + c: offsets[j] + p for c, p in enumerate(paired)}
                 new = _without(join, i, offsets, instead, context)
                 if new is not None:
                     return new
@@ -68,22 +69,15 @@ def _sees_all(part: r.Mir, input: r.Mir, context: Context) -> bool:
     return False
 
 
-def _pairs(join: r.Join, base: int, n: int, other_base: int, other_n: int) -> list[int] | None:
-    """For each column of the input, the column of the other that it is equated with."""
+def _pairs(equals: dict[int, list[int]], base: int, n: int, other_base: int, other_n: int) -> tuple[int, ...] | None:
+    """For each column of the input, the first column of the other that it is equated with."""
     out: list[int] = []
-    for c in range(n):
-        found: int | None = None
-        for cls in join.equivalences:
-            if Ref(base + c) in cls:
-                candidates = [
-                    m.column for m in cls if isinstance(m, Ref) and other_base <= m.column < other_base + other_n
-                ]
-                found = min(candidates) - other_base if candidates else None
-                break
-        if found is None:
+    for c in range(base, base + n):
+        candidates = [x for x in equals[c] if other_base <= x < other_base + other_n]
+        if not candidates:
             return None
-        out.append(found)
-    return out
+        out.append(min(candidates) - other_base)
+    return tuple(out)
 
 
 def _without(join: r.Join, i: int, offsets: list[int], instead: dict[int, int], context: Context) -> r.Mir | None:
