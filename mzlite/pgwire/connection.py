@@ -275,7 +275,7 @@ class Connection(asyncio.Protocol):
         except SqlError as error:
             self._reports()
             self._send(backend.error_response(error))
-        self._drop_portals()
+        await self._drop_portals()
         self._ready()
 
     async def _answer(self, result: ExecuteResult, formats: tuple[int, ...] | None) -> None:
@@ -319,7 +319,7 @@ class Connection(asyncio.Protocol):
                     await session.prepare(name, sql, oids)
                     self._send(backend.PARSE_COMPLETE)
                 case frontend.Bind():
-                    self._bind(received)
+                    await self._bind(received)
                     self._send(backend.BIND_COMPLETE)
                 case frontend.Describe("S", name):
                     types, desc = session.describe_statement(name)
@@ -339,8 +339,7 @@ class Connection(asyncio.Protocol):
                     session.close_statement(name)
                     self._send(backend.CLOSE_COMPLETE)
                 case frontend.Close("P", name):
-                    session.close_portal(name)
-                    self._portals.pop(name, None)
+                    await self._close_portal(name)
                     self._send(backend.CLOSE_COMPLETE)
                 case frontend.Flush():
                     self._flush()
@@ -362,18 +361,26 @@ class Connection(asyncio.Protocol):
             await session.sync()
         except SqlError as error:
             self._send(backend.error_response(error))
-        if session.transaction_status == b"I":
-            self._drop_portals()
+        await self._drop_portals()
         self._ready()
 
-    def _drop_portals(self) -> None:
+    async def _drop_portals(self) -> None:
+        """Portals end with the transaction they were made in."""
         session = self._session
         assert session is not None
-        if session.transaction_status == b"I" and (self._portals or self._formats):
-            self._portals.clear()
-            self._formats.clear()
+        if session.transaction_status == b"I" and self._formats:
+            for name in list(self._formats):
+                await self._close_portal(name)
 
-    def _bind(self, bind: frontend.Bind) -> None:
+    async def _close_portal(self, name: str) -> None:
+        assert self._session is not None
+        self._session.close_portal(name)
+        self._formats.pop(name, None)
+        rows = self._portals.pop(name, None)
+        if rows is not None:
+            await rows.close()
+
+    async def _bind(self, bind: frontend.Bind) -> None:
         session = self._session
         assert session is not None
         types, desc = session.describe_statement(bind.statement)
@@ -391,8 +398,9 @@ class Connection(asyncio.Protocol):
         else:
             formats = ()
         values = _decode_params(types, bind)
+        if bind.portal in self._portals:
+            await self._close_portal(bind.portal)
         session.bind(bind.portal, bind.statement, values)
-        self._portals.pop(bind.portal, None)
         self._formats[bind.portal] = formats
 
     def _portal_formats(self, portal: str, columns: int) -> tuple[int, ...]:

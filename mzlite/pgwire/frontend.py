@@ -8,6 +8,7 @@ Source: PostgreSQL 15 documentation, chapter 55 (message formats).
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import msgspec
 
@@ -270,7 +271,7 @@ def _parse(body: _Body) -> Parse:
     return Parse(body.cstr(), body.cstr(), tuple(body.uint32() for _ in range(body.count())))
 
 
-_PARSERS = {
+_PARSERS: dict[bytes, Callable[[_Body], FrontendMessage]] = {
     b"Q": lambda b: Query(b.cstr()),
     b"P": _parse,
     b"B": _parse_bind,
