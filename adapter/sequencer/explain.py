@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from adapter.catalog.objects import IndexDetails, MaterializedViewDetails, ViewDetails
@@ -100,4 +101,5 @@ class ExplainSequencer:
         peeks = self._c.sequencer.peeks
         peek = await peeks.plan_mir(session, mir, select.finishing)
         determination = peeks.determine(session, peek, peeks.read_when(session, select.as_of))
-        return constant_rows(text_desc("Timestamp"), [(explain_time(determination),)])
+        named = replace(determination.facts, names=self._c.names_of(determination.facts.inputs))
+        return constant_rows(text_desc("Timestamp"), [(explain_time(replace(determination, facts=named)),)])

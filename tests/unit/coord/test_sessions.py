@@ -133,6 +133,12 @@ def test_a_prepared_point_read_is_planned_once_for_all_values() -> None:
         assert await c.execute("p", [2]) == [("y",)]
         assert await c.execute("p", [3]) == []
         assert await c.execute("p", [None]) == []
+        for oid in (20, 21):  # a driver that declares bigint or smallint where the column is integer
+            await c.session.prepare(f"p{oid}", "SELECT b FROM t WHERE a = $1", [oid])
+            assert await c.execute(f"p{oid}", [1]) == [("x",)]
+            assert isinstance(c.session.statements[f"p{oid}"].artifacts["generic"].path, PeekExisting)
+            assert await c.execute(f"p{oid}", [2]) == [("y",)]
+        assert await c.execute("p20", [2**40]) == []
 
     run(scenario)
 
