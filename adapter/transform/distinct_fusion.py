@@ -19,43 +19,46 @@ _IDEMPOTENT = ("min", "max", "bool_and", "bool_or", "every", "mz_any", "mz_all")
 
 
 def distinct_fusion(e: r.Mir, context: Context) -> r.Mir:
-    def visit(node: r.Mir) -> r.Mir:
-        if isinstance(node, r.Reduce) and all(map(_ignores_copies, node.aggregates)):
-            below = _loosen(node.input)
-            return node if below is node.input else r.with_children(node, (below,))
-        return node
-
-    return r.rewrite(e, visit)
+    return _Walk().run(e, loose=False)
 
 
 def _ignores_copies(a: Aggregate) -> bool:
     return a.distinct or AGGREGATES[a.func].name in _IDEMPOTENT
 
 
-def _loosen(e: r.Mir) -> r.Mir:
-    match e:
-        case r.Reduce(input, group_key, ()):
-            below = _loosen(input)
-            if all(isinstance(k, Ref) for k in group_key):
-                return r.Project(below, tuple(k.column for k in group_key if isinstance(k, Ref)))
-            return e if below is input else r.with_children(e, (below,))
-        case r.Project() | r.Filter() | r.Map():
-            below = _loosen(e.input)
-            return e if below is e.input else r.with_children(e, (below,))
-        case r.Union(inputs) if not any(isinstance(n, r.Negate) for i in inputs for n in _linear(i)):
-            new = tuple(map(_loosen, inputs))
-            return e if all(a is b for a, b in zip(new, inputs)) else r.Union(new)
-        case _:
+class _Walk:
+    """One walk from the root. loose: the reader does not count copies."""
+
+    def __init__(self) -> None:
+        self._negated: dict[int, tuple[r.Mir, bool]] = {}
+
+    def run(self, e: r.Mir, loose: bool) -> r.Mir:
+        kids = r.children(e)
+        if not kids:
             return e
+        new: tuple[r.Mir, ...]
+        match e:
+            case r.Reduce(_, group_key, aggregates):
+                below = self.run(e.input, all(map(_ignores_copies, aggregates)))
+                new = (below,)
+                if loose and not aggregates and all(isinstance(k, Ref) for k in group_key):
+                    return r.Project(below, tuple(k.column for k in group_key if isinstance(k, Ref)))
+            case r.Project() | r.Filter() | r.Map():
+                new = (self.run(e.input, loose),)
+            case r.Union(inputs):
+                loose = loose and not self._negates(e)
+                new = tuple(self.run(i, loose) for i in inputs)
+            case _:
+                new = tuple(self.run(k, loose=False) for k in kids)
+        return e if all(a is b for a, b in zip(new, kids)) else r.with_children(e, new)
 
-
-def _linear(e: r.Mir) -> list[r.Mir]:
-    """The nodes from e down to where multiplicities start afresh."""
-    out: list[r.Mir] = []
-    todo = [e]
-    while todo:
-        node = todo.pop()
-        out.append(node)
-        if isinstance(node, r.Project | r.Filter | r.Map | r.Union | r.Negate):
-            todo.extend(r.children(node))
-    return out
+    def _negates(self, e: r.Mir) -> bool:
+        """Is there a Negate between e and where multiplicities start afresh?"""
+        if isinstance(e, r.Negate):
+            return True
+        if not isinstance(e, r.Project | r.Filter | r.Map | r.Union):
+            return False
+        found = self._negated.get(id(e))
+        if found is None:
+            found = self._negated[id(e)] = (e, any(map(self._negates, r.children(e))))
+        return found[1]
