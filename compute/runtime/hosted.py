@@ -45,6 +45,7 @@ class HostedDataflow:
         self.compaction: dict[GlobalId, Frontier] = dict.fromkeys(description.export_ids(), description.as_of)
         self.sink_frontiers: dict[GlobalId, Callable[[], Frontier]] = {}
         """Of storage sinks: what is written, which trails what is computed."""
+        self.turn_slices = 0
         self.elapsed_ns = 0
         self.durations: dict[int, int] = {}
         """Steps by duration, in buckets of powers of two nanoseconds."""

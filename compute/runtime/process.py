@@ -12,10 +12,12 @@ came of it. An idle worker sleeps in the wait: nothing polls.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import select
 import socket
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -31,6 +33,7 @@ from compute.shared.publisher import Publisher
 from compute.shared.registry import Registry
 
 MAINTENANCE_NICE = 10
+BURST_SLICES = 100
 _READ_BYTES = 1 << 20
 _IN = select.POLLIN | select.POLLHUP | select.POLLERR
 
@@ -87,6 +90,23 @@ class Control:
             raise ControllerGone from error
 
 
+class Memory:
+    """Gives freed memory back to the system after a burst of work: a hydration's intermediate arrays fill the heap, and
+    the allocator keeps what it once got."""
+
+    def __init__(self) -> None:
+        self.slices = 0
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+        self._trim: Callable[[int], object] | None = trim
+
+    def idle(self) -> None:
+        """About to wait."""
+        if self.slices > BURST_SLICES:
+            self.slices = 0
+            if self._trim is not None:
+                self._trim(0)
+
+
 def run(request: SpawnRequest, socks: list[socket.socket]) -> None:
     """Be the worker that `request` describes; returns when the controller is gone."""
     role = Role(request.role)
@@ -119,6 +139,7 @@ class WorkerProcess:
             registry = Registry(registry_link.send, registry_link.take_fd)
         self.publisher = publisher
         self.registry = registry
+        self.memory = Memory()
         self.worker = Worker(
             role,
             request.worker,
@@ -162,6 +183,8 @@ class WorkerProcess:
                 if channel.backlogged is not (fd in wants_write):
                     wants_write ^= {fd}
                     poller.modify(fd, _IN | (select.POLLOUT if fd in wants_write else 0))
+            if not busy:
+                self.memory.idle()
             timeout_ms = 0.0 if busy else self._timeout_ms(next_tick)
             ready = poller.poll(timeout_ms)
             for fd, events in ready:
@@ -179,6 +202,7 @@ class WorkerProcess:
             if worker.outbox:
                 self._send()
             busy = worker.step()
+            self.memory.slices += busy
             self._send()
 
     def _timeout_ms(self, next_tick: float | None) -> float | None:

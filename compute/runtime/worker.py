@@ -61,6 +61,8 @@ from mzlite.repr.updates import Updates
 MAINTAIN_BUDGET_S = 0.005
 FORGOTTEN_COUNT = 1_000
 COLD_EVERY = 16
+BUILD_TURN_SLICES = 64
+READ_TURN_SLICES = 4
 _DONE = object()
 
 
@@ -120,6 +122,8 @@ class Worker:
         self._history = ComputeCommandHistory()
         self._incarnation = 0
         self._slices = 0
+        # Reads take shorter turns than builds.
+        self._turn_slices = BUILD_TURN_SLICES if role is Role.MAINTENANCE else READ_TURN_SLICES
 
     # -- commands
 
@@ -541,7 +545,7 @@ class Worker:
             self._after_step(hosted)
             if hosted.needed:
                 if more:
-                    self._wake(hosted)
+                    self._continue(hosted)
                 elif hosted not in self._idle_set:
                     self._idle_set.add(hosted)
                     self._idle.append(hosted)
@@ -549,6 +553,16 @@ class Worker:
         if ran:
             return True
         return self._maintain()
+
+    def _continue(self, hosted: HostedDataflow) -> None:
+        """There is more to do. One that hydrates keeps its turn for a while: finishing one after the other needs less
+        memory than a slice of each in turn; but one that never ends must not keep the others waiting."""
+        hosted.turn_slices += 1
+        if hosted.hydrated or hosted.turn_slices % self._turn_slices == 0:
+            self._wake(hosted)
+        elif hosted not in self._queued:
+            self._queued.add(hosted)
+            self._cold.appendleft(hosted)
 
     def _next(self) -> HostedDataflow | None:
         """What is up to date first; but now and then something that hydrates, however busy the others are."""
