@@ -171,7 +171,10 @@ class OrderedTrace:
         order = order_of(columns[self.order_by[0].column], self.order_by[0])
         keys = tuple(c.take(np.array([i])) for c in points.keys)
         front = Front(code, keys, Live(columns, diff, order, horizon))
+        # What stood here before this round is not known: it is read from the trace.
+        front.before = Live(columns, diff[:0], order[:0], _LEAST)
         self.fronts[code] = front
+        self.touched.append(front)
 
     def first(self, points: Points, new: bool, need: int | None) -> tuple[I64, tuple[Column, ...], I64]:
         """The first rows of each group at its point, until their diffs sum to `need` (None = all) or the group ends.

@@ -85,7 +85,7 @@ class JoinLowering:
         for members in self.classes:
             for m in members[1:]:
                 predicates.append(self.equal(members[0], m))
-        return builder.filter(predicates).then(self.outer).build()
+        return builder.filter([*predicates, *self.early]).then(self.outer).build()
 
     def equal(self, a: Scalar, b: Scalar) -> Scalar:
         return equality(a, b, scalar_type(a, self.types).scalar)

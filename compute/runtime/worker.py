@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from compute.client.placement import Role, answers_peeks, renders
@@ -47,7 +47,9 @@ from compute.runtime.mv_gather import SinkForwarder, SinkGatherer, SinkWriter
 from compute.runtime.mv_sink import MaterializedViewWriter
 from compute.runtime.peeks import IndexRead, Peeks
 from compute.runtime.reports import Gauges, Rendered, encode_report
+from compute.runtime.scheduler import BUILD_TURN_SLICES, READ_TURN_SLICES, Scheduler
 from compute.runtime.shard_read import ShardRead, owner_of
+from compute.runtime.source_feed import SourceFeed
 from compute.runtime.storage_link import StorageLink
 from compute.shared.publisher import Publisher
 from compute.shared.registry import Registry
@@ -60,10 +62,6 @@ from mzlite.repr.updates import Updates
 
 MAINTAIN_BUDGET_S = 0.005
 FORGOTTEN_COUNT = 1_000
-COLD_EVERY = 16
-BUILD_TURN_SLICES = 64
-READ_TURN_SLICES = 4
-_DONE = object()
 
 
 class Worker:
@@ -111,19 +109,12 @@ class Worker:
         self._writers: dict[GlobalId, SinkWriter] = {}
         self._logging: logging.Logging | None = None
         self._log: logging.Logging | logging.LogForwarder | None = None
-        self._hot: deque[HostedDataflow] = deque()
-        self._cold: deque[HostedDataflow] = deque()
-        self._queued: set[HostedDataflow] = set()
-        self._jobs: deque[Iterator[None]] = deque()
-        self._idle: deque[HostedDataflow] = deque()
-        self._idle_set: set[HostedDataflow] = set()
+        # Reads take shorter turns than builds.
+        self._scheduler = Scheduler(BUILD_TURN_SLICES if role is Role.MAINTENANCE else READ_TURN_SLICES)
         self._nonce: str | None = None
         self._collecting: list[ComputeCommand] | None = None
         self._history = ComputeCommandHistory()
         self._incarnation = 0
-        self._slices = 0
-        # Reads take shorter turns than builds.
-        self._turn_slices = BUILD_TURN_SLICES if role is Role.MAINTENANCE else READ_TURN_SLICES
 
     # -- commands
 
@@ -255,7 +246,7 @@ class Worker:
         if exchange is not None and owner != self.worker:
             self._writers[id] = SinkForwarder(exchange, owner)
             return
-        writer = MaterializedViewWriter(shard, hosted.description.as_of, self.storage, lambda: self._report(hosted), self._jobs.append)
+        writer = MaterializedViewWriter(shard, hosted.description.as_of, self.storage, lambda: self._report(hosted), self._scheduler.jobs.append)
         self._writers[id] = writer if exchange is None else SinkGatherer(writer, exchange, self.worker, self.workers)
         hosted.sink_frontiers[id] = lambda: writer.frontier
 
@@ -271,7 +262,7 @@ class Worker:
                 writer = self._writers.get(id)
                 if writer is not None:
                     writer.poll()
-            self._wake(hosted)
+            self._scheduler.wake(hosted)
 
     def _import(self, id: GlobalId, as_of: Timestamp) -> TraceSource:
         """The trace behind an import. A peer's is its publication point, whether published yet or not."""
@@ -305,39 +296,16 @@ class Worker:
             return
         for import_id, source in description.source_imports.items():
             input = dataflow.inputs[import_id]
-
             assert isinstance(input, SourceInput), input
-
-            opened: list[bool] = []
-
-            def push(
-                parts: Sequence[Updates], upper: Frontier, input: SourceInput = input, opened: list[bool] = opened
-            ) -> None:
-                if not opened:
-                    opened.append(True)
-                for part in parts:
-                    input.push(part, input.upper)
-                input.push(None, upper)
-                self._wake(hosted)
-
-            def push_errors(parts: Sequence[Updates], upper: Frontier, input: SourceInput = input) -> None:
-                for part in parts:
-                    input.push_errors(part)
-
-            def fail(message: str, shard: str = source.shard, opened: list[bool] = opened) -> None:
-                if opened:
-                    return  # dropped under the dataflow, which will be dropped too
-                self._violation(f"dataflow {description.name} cannot read shard {shard}: {message}")
-
-            as_of = description.as_of
-            hosted.readers[import_id] = self.storage.open(source.shard, as_of, push, push_errors, fail)
+            feed = SourceFeed(input, partial(self._scheduler.wake, hosted), partial(self._unreadable, hosted, source.shard))
+            hosted.readers[import_id] = feed.open(self.storage, source.shard, description.as_of)
         for sink in description.sink_exports:
             if sink in self._writers:
                 self._writers[sink].start()
         if self.publisher is not None:
             for index in description.index_exports:
                 self.publisher.publish(index, hosted.incarnation)
-        self._wake(hosted)
+        self._scheduler.wake(hosted)
 
     def _panic(self, hosted: HostedDataflow, error: Exception) -> None:
         """A bug in the engine. It takes the process down, unless only a temporary read is hit: then that read fails.
@@ -433,12 +401,15 @@ class Worker:
         if self._exchange is not None:
             self._exchange.close(hosted.incarnation)
         del self._dataflows[hosted.incarnation]
-        self._queued.discard(hosted)
+        self._scheduler.discard(hosted)
         self.events.dataflow_dropped(hosted.incarnation)
         for upstream in hosted.upstream:
             upstream.downstream.discard(hosted)
             self._release(upstream)
         hosted.upstream.clear()
+
+    def _unreadable(self, hosted: HostedDataflow, shard: str, message: str) -> None:
+        self._violation(f"dataflow {hosted.description.name} cannot read shard {shard}: {message}")
 
     def _close_readers(self, hosted: HostedDataflow) -> None:
         for reader in hosted.readers.values():
@@ -518,64 +489,27 @@ class Worker:
         self.peeks.wake()
         for importers in self._importers.values():
             for hosted in importers:
-                self._wake(hosted)
-
-    def _wake(self, hosted: HostedDataflow) -> None:
-        """Something about the dataflow's inputs moved."""
-        if not hosted.started or not hosted.needed or hosted.dataflow is None or hosted in self._queued:
-            return
-        self._queued.add(hosted)
-        (self._hot if hosted.hydrated else self._cold).append(hosted)
+                self._scheduler.wake(hosted)
 
     def step(self) -> bool:
         """Run one slice. False when there is nothing to do until something arrives."""
         ran = self.peeks.step()
-        if self._jobs and not self._hot:
-            job = self._jobs.popleft()
-            if next(job, _DONE) is not _DONE:
-                self._jobs.append(job)
+        if self._scheduler.run_job():
             return True
-        hosted = self._next()
-        if hosted is not None:
-            try:
-                more = hosted.step()
-            except Exception as error:
-                self._panic(hosted, error)
-                return True
-            self._after_step(hosted)
-            if hosted.needed:
-                if more:
-                    self._continue(hosted)
-                elif hosted not in self._idle_set:
-                    self._idle_set.add(hosted)
-                    self._idle.append(hosted)
+        hosted = self._scheduler.next()
+        if hosted is None:
+            return ran or self._maintain()
+        try:
+            more = hosted.step()
+        except Exception as error:
+            self._panic(hosted, error)
             return True
-        if ran:
-            return True
-        return self._maintain()
-
-    def _continue(self, hosted: HostedDataflow) -> None:
-        """There is more to do. One that hydrates keeps its turn for a while: finishing one after the other needs less
-        memory than a slice of each in turn; but one that never ends must not keep the others waiting."""
-        hosted.turn_slices += 1
-        if hosted.hydrated or hosted.turn_slices % self._turn_slices == 0:
-            self._wake(hosted)
-        elif hosted not in self._queued:
-            self._queued.add(hosted)
-            self._cold.appendleft(hosted)
-
-    def _next(self) -> HostedDataflow | None:
-        """What is up to date first; but now and then something that hydrates, however busy the others are."""
-        self._slices += 1
-        hungry = self._slices % COLD_EVERY == 0
-        for queue in (self._cold, self._hot) if hungry else (self._hot, self._cold):
-            while queue:
-                hosted = queue.popleft()
-                if hosted in self._queued:
-                    self._queued.discard(hosted)
-                    if hosted.needed:
-                        return hosted
-        return None
+        self._after_step(hosted)
+        if more:
+            self._scheduler.again(hosted)
+        else:
+            self._scheduler.rest(hosted)
+        return True
 
     def _after_step(self, hosted: HostedDataflow) -> None:
         elapsed_ns = hosted.newly_hydrated()
@@ -585,7 +519,7 @@ class Worker:
         self._changed(hosted)
         if hosted.moved():
             for reader in hosted.downstream:
-                self._wake(reader)
+                self._scheduler.wake(reader)
         self._report(hosted)
 
     def _report(self, hosted: HostedDataflow) -> None:
@@ -607,19 +541,16 @@ class Worker:
                 self.publisher.changed(source)
 
     def _maintain(self) -> bool:
-        """Nothing urgent: finish merges of the dataflow that ran last. True: there is more."""
-        while self._idle:
-            hosted = self._idle.popleft()
-            self._idle_set.discard(hosted)
-            if not hosted.needed or hosted.dataflow is None:
-                continue
-            more = hosted.dataflow.maintain(MAINTAIN_BUDGET_S)
-            self._changed(hosted)
-            if more:
-                self._idle_set.add(hosted)
-                self._idle.append(hosted)
-            return True
-        return False
+        """Nothing urgent: merge a little. True: something was done."""
+        hosted = self._scheduler.next_to_merge()
+        if hosted is None:
+            return False
+        assert hosted.dataflow is not None
+        more = hosted.dataflow.maintain(MAINTAIN_BUDGET_S)
+        self._changed(hosted)
+        if more:
+            self._scheduler.rest(hosted)
+        return True
 
     def tick(self) -> None:
         """Called once per logging interval."""
@@ -636,7 +567,7 @@ class Worker:
         if self.publisher is not None:
             self.publisher.changed(self._logging.arrangements[id])
         for importer in self._importers.get(id, ()):
-            self._wake(importer)
+            self._scheduler.wake(importer)
 
     @property
     def logging_interval_s(self) -> float | None:
