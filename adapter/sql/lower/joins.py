@@ -11,7 +11,7 @@ from adapter.sql import hir
 from adapter.sql.lower import frame as f
 from adapter.sql.lower.frame import Frame, Key, Low, Types
 from adapter.sql.lower.free import free_keys, rejects
-from adapter.sql.lower.scalars import State, attach, lower_scalars, state_of
+from adapter.sql.lower.scalars import State, attach, has_subquery, lower_scalars, state_of
 from adapter.sql.lower.subqueries import filter_over
 from mzlite.expr import relation as mir
 from mzlite.expr.scalar import Scalar, support
@@ -262,7 +262,7 @@ def _grow(
         return grown, list(range(base, base + len(low.types)))
     match r:
         case hir.CallTable(func, args):
-            if any(_has_subquery(a) for a in args):
+            if any(has_subquery(a) for a in args):
                 return None
             _, lowered = lower_scalars(state, args, inside)
             base = state.width
@@ -273,7 +273,7 @@ def _grow(
             inner = _grow(state, input, frame, depth, inside)
             return None if inner is None else (inner[0], [inner[1][o] for o in outputs])
         case hir.Map(input, scalars):
-            if any(_has_subquery(e) for e in scalars):
+            if any(has_subquery(e) for e in scalars):
                 return None
             inner = _grow(state, input, frame, depth, inside)
             if inner is None:
@@ -286,7 +286,7 @@ def _grow(
                 state = State(mir.Map(state.mir, (scalar,)), state.cols, f.mapped_types(state.types, [scalar]), state.keys)
             return state, columns
         case hir.Filter(input, predicates):
-            if any(_has_subquery(e) for e in predicates):
+            if any(has_subquery(e) for e in predicates):
                 return None
             inner = _grow(state, input, frame, depth, inside)
             if inner is None:
@@ -302,9 +302,3 @@ def _local(state: State, columns: list[int], depth: int) -> State:
     """The state as seen by scalars over r's rows."""
     cols = {**state.cols, **{(depth, i): c for i, c in enumerate(columns)}}
     return State(state.mir, cols, state.types, state.keys)
-
-
-def _has_subquery(e: hir.Scalar) -> bool:
-    return any(isinstance(n, hir.Exists | hir.ScalarQuery | hir.Quantified) for n, _ in hir.walk(e))
-
-

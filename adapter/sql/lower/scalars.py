@@ -57,11 +57,9 @@ def lower_scalars(state: State, scalars: Sequence[hir.Scalar], frame: Frame) -> 
 
 
 def lower_scalar(state: State, e: hir.Scalar, frame: Frame) -> tuple[State, Scalar]:
+    if not has_subquery(e):
+        return state, _plain(e, state.cols, frame.depth)
     match e:
-        case hir.Column(level, column):
-            return state, Ref(state.cols[frame.depth - level, column])
-        case Literal() | Unmaterializable():
-            return state, e
         case hir.Call(func, args, typ):
             new: list[Scalar] = []
             for a in args:
@@ -72,20 +70,43 @@ def lower_scalar(state: State, e: hir.Scalar, frame: Frame) -> tuple[State, Scal
             state, c = lower_scalar(state, cond, frame)
             if has_subquery(then) or has_subquery(els):
                 return _branch(state, c, then, els, frame)
-            state, t = lower_scalar(state, then, frame)
-            state, f = lower_scalar(state, els, frame)
-            return state, If(c, t, f)
+            return state, If(c, _plain(then, state.cols, frame.depth), _plain(els, state.cols, frame.depth))
         case hir.Exists() | hir.ScalarQuery() | hir.Quantified():
             from adapter.sql.lower.subqueries import append_subquery
 
             state, column = append_subquery(state, e, frame)
             return state, Ref(column)
-        case hir.Marker():
-            raise AssertionError(f"unresolved {e.kind} marker")
+        case _:
+            raise AssertionError(f"{type(e).__name__} holds no subquery")
+
+
+def _plain(e: hir.Scalar, cols: dict[Key, int], depth: int) -> Scalar:
+    """A scalar without subqueries."""
+    match e:
+        case hir.Column(level, column):
+            return Ref(cols[depth - level, column])
+        case Literal() | Unmaterializable():
+            return e
+        case hir.Call(func, args, typ):
+            return Call(func, tuple(_plain(a, cols, depth) for a in args), typ)
+        case hir.If(cond, then, els):
+            return If(_plain(cond, cols, depth), _plain(then, cols, depth), _plain(els, cols, depth))
+        case _:
+            raise AssertionError(f"unresolved {type(e).__name__}")
 
 
 def has_subquery(e: hir.Scalar) -> bool:
-    return any(isinstance(n, hir.Exists | hir.ScalarQuery | hir.Quantified) for n, _ in hir.walk(e))
+    stack = [e]
+    while stack:
+        node = stack.pop()
+        match node:
+            case hir.Call(_, args):
+                stack.extend(args)
+            case hir.If(cond, then, els):
+                stack += (cond, then, els)
+            case hir.Exists() | hir.ScalarQuery() | hir.Quantified():
+                return True
+    return False
 
 
 def _branch(state: State, cond: Scalar, then: hir.Scalar, els: hir.Scalar, frame: Frame) -> tuple[State, Scalar]:

@@ -8,7 +8,7 @@ from adapter.sql import hir
 from adapter.sql.lower import frame as f
 from adapter.sql.lower.frame import Frame, Key, Low
 from adapter.sql.lower.free import at_most_one, free_keys, rejects
-from adapter.sql.lower.scalars import State, attach, lower_scalar, lower_scalars, needs_domain, state_of
+from adapter.sql.lower.scalars import State, attach, has_subquery, lower_scalar, lower_scalars, needs_domain, state_of
 from adapter.sql.lower.split import split
 from mzlite.expr import relation as mir
 from mzlite.expr.aggregates import AGGREGATES, aggregate_type
@@ -36,18 +36,14 @@ def lower_filter(r: hir.Filter, frame: Frame) -> Low:
 
 def filter_over(low: Low, predicates: Sequence[hir.Scalar], frame: Frame) -> Low:
     """Cheap predicates first, then those with subqueries."""
-    plain = [p for p in predicates if not _has_subquery(p)]
-    others = [p for p in predicates if _has_subquery(p)]
+    plain = [p for p in predicates if not has_subquery(p)]
+    others = [p for p in predicates if has_subquery(p)]
     if plain:
         _, scalars = lower_scalars(state_of(low, frame.depth), plain, frame)
         low = Low(f.filter_(low.mir, scalars), low.keys, low.types)
     for p in others:
         low = _filter_by_subquery(low, p, frame)
     return low
-
-
-def _has_subquery(e: hir.Scalar) -> bool:
-    return any(isinstance(n, hir.Exists | hir.ScalarQuery | hir.Quantified) for n, _ in hir.walk(e))
 
 
 def _filter_by_subquery(low: Low, p: hir.Scalar, frame: Frame) -> Low:
@@ -309,7 +305,7 @@ def _append_split(state: State, e: hir.Exists | hir.ScalarQuery, frame: Frame) -
         return None
     for a in aggregate.aggregates:
         for scalar in (*a.args, *a.order_exprs, *((a.filter,) if a.filter is not None else ())):
-            if _has_subquery(scalar) or any(isinstance(n, hir.Column) and n.level > d for n, d in hir.walk(scalar)):
+            if has_subquery(scalar) or any(isinstance(n, hir.Column) and n.level > d for n, d in hir.walk(scalar)):
                 return None
     aggregates: list[Aggregate] = []
     for a in aggregate.aggregates:

@@ -12,6 +12,7 @@ from adapter.sql.parse import expressions
 from adapter.sql.parse.cursor import Cursor
 from adapter.sql.parse.lexer import NUMBER, PARAM, QUOTED, STRING, WORD
 from adapter.sql.parse.types import parse_type
+from mzlite.repr.errors import SqlError
 
 
 def parse_call(c: Cursor, name: tuple[str, ...], pos: int) -> ast.Expr:
@@ -143,6 +144,7 @@ def parse_window(c: Cursor, pos: int) -> ast.WindowSpec:
 
 
 MAX_OFFSET = 1_000_000
+MAX_BRANCHES = 1_000
 
 
 def _bound(c: Cursor, units: str) -> ast.FrameBound:
@@ -201,6 +203,8 @@ def _case(c: Cursor) -> ast.Expr | None:
         whens.append((condition, expressions.parse_expr(c)))
         if not c.take("when"):
             break
+        if len(whens) > MAX_BRANCHES:
+            raise SqlError("54001", f"a CASE cannot have more than {MAX_BRANCHES} branches", position=pos + 1)
     default = expressions.parse_expr(c) if c.take("else") else None
     c.expect("end")
     return ast.Case(operand, tuple(whens), default, pos)

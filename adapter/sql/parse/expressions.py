@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from adapter.sql import ast
 from adapter.sql.parse import calls
-from adapter.sql.parse.cursor import NOT_COLUMN_ALIAS, RESERVED, Cursor
+from adapter.sql.parse.cursor import MAX_DEPTH, NOT_COLUMN_ALIAS, RESERVED, Cursor
 from adapter.sql.parse.lexer import OP, QUOTED, STRING, WORD
 from adapter.sql.parse.types import parse_interval_fields, parse_type
 from mzlite.repr.errors import SqlError, unsupported
@@ -391,7 +391,7 @@ def _parenthesised(c: Cursor) -> ast.Expr:
 def try_query(c: Cursor) -> ast.Query | None:
     """A query up to a closing parenthesis, or None (cursor unmoved) when an expression stands here."""
     n = 0
-    while c.ahead(n).kind == "(":
+    while c.ahead(n).kind == "(" and n <= MAX_DEPTH:
         n += 1
     token = c.ahead(n)
     if token.kind != WORD or token.value not in QUERY_START:
