@@ -297,7 +297,7 @@ class Worker:
         for import_id, source in description.source_imports.items():
             input = dataflow.inputs[import_id]
             assert isinstance(input, SourceInput), input
-            feed = SourceFeed(input, partial(self._scheduler.wake, hosted), partial(self._unreadable, hosted, source.shard))
+            feed = SourceFeed(input, partial(self._scheduler.wake, hosted), self._violation)
             hosted.readers[import_id] = feed.open(self.storage, source.shard, description.as_of)
         for sink in description.sink_exports:
             if sink in self._writers:
@@ -407,9 +407,6 @@ class Worker:
             upstream.downstream.discard(hosted)
             self._release(upstream)
         hosted.upstream.clear()
-
-    def _unreadable(self, hosted: HostedDataflow, shard: str, message: str) -> None:
-        self._violation(f"dataflow {hosted.description.name} cannot read shard {shard}: {message}")
 
     def _close_readers(self, hosted: HostedDataflow) -> None:
         for reader in hosted.readers.values():
