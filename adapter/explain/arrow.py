@@ -30,6 +30,7 @@ class _Printer:
     def __init__(self, explained: Explained, names: Names) -> None:
         self.names = names
         self.imports = explained.imports
+        self.built = {id for id, _, _ in explained.objects}
         self.columns = LirNames(names)
 
     def lines(self, root: p.Lir) -> list[str]:
@@ -139,7 +140,7 @@ class _Printer:
             )
         if index is not None:
             text = f"Indexed {name} (using {index})"
-        elif isinstance(e.id, int):
+        elif isinstance(e.id, int) or e.id in self.built:
             text = f"Stream {name}"
         else:
             text = f"Read {name}"

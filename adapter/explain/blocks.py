@@ -5,25 +5,17 @@ from __future__ import annotations
 from adapter.explain.explained import Explained
 from adapter.explain.names import Names
 from adapter.explain.options import ExplainOptions
-from adapter.explain.usage import INDEX_EXPORT, Usages
+from adapter.explain.usage import Usages
 from mzlite.expr.relation import RowSetFinishing
 
 
 def assemble(
-    heading: str, plan: list[str], explained: Explained, usages: Usages, options: ExplainOptions, names: Names
+    plans: list[tuple[str, list[str]]], explained: Explained, usages: Usages, options: ExplainOptions, names: Names
 ) -> str:
-    """plan: lines, indented already."""
-    blocks = [[f"{heading}:", *plan]]
-    blocks += [
-        [f"{names.full_name(id)}:", "  ArrangeBy keys=[[" + key_text(export.desc.key) + "]]"]
-        for id, export in explained.exports
-    ]
-    if explained.imports is not None and explained.imports.sources and explained.fast_path is None:
-        sources = sorted(map(names.full_name, explained.imports.sources))
-        blocks.append([f"Source {name}" for name in sources])
-    for id, _ in explained.exports:
-        if id in usages.words:
-            usages.add(id, INDEX_EXPORT)
+    """plans: heading and lines, indented already."""
+    blocks = [[f"{heading}:", *lines] for heading, lines in plans]
+    if explained.imports is not None and explained.imports.sources and not plans[0][0].endswith("(fast path)"):
+        blocks.append([f"Source {name}" for name in sorted(map(names.full_name, explained.imports.sources))])
     if usages.words:
         lines = ["Used Indexes:"]
         for index, words in sorted(usages.words.items(), key=lambda item: names.full_name(item[0])):
@@ -31,12 +23,6 @@ def assemble(
         blocks.append(lines)
     blocks += tail(explained, options)
     return "\n\n".join("\n".join(b) for b in blocks) + "\n"
-
-
-def key_text(key: object) -> str:
-    from mzlite.expr.text.print import print_scalar
-
-    return ", ".join(print_scalar(k) for k in key)  # type: ignore[attr-defined]
 
 
 def tail(explained: Explained, options: ExplainOptions) -> list[list[str]]:

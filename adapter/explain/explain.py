@@ -47,26 +47,29 @@ def _finish(explained: Explained, options: ExplainOptions, columns: ColumnNames)
 
 
 def _dataflow(stage: str, explained: Explained, options: ExplainOptions, names: Names) -> str:
-    heading = explained.heading
     path = None if options.no_fast_path else explained.fast_path
     if path is not None:
         key = _lookup_types(explained.mir)
-        lines, used, columns = fast_path_lines(path, key, explained.finishing, options, names, explained.imports)
+        shown, used, columns = fast_path_lines(path, key, explained.finishing, options, names, explained.imports)
         finish = _finish(explained, options, columns)
         if finish is not None:
-            lines = [finish, *("  " + line for line in lines)]
-        return assemble(f"{heading} (fast path)", ["  " + line for line in lines], explained, used, options, names)
+            shown = [finish, *("  " + line for line in shown)]
+        plan = [(f"{explained.heading} (fast path)", ["  " + line for line in shown])]
+        return assemble(plan, explained, used, options, names)
     assert explained.mir is not None
     mir = explained.mir
-    used = usages(mir, explained.imports)
+    used = usages((mir, *(plan for _, _, plan in explained.objects)), explained.imports)
+    built = {id for id, _, _ in explained.objects}
     finish = _finish(explained, options, MirNames(mir, names).of(mir))
-    depth = 1 if finish is None else 2
-    if stage == "optimized":
-        lines = MirPrinter(mir, names, options, used, stored=True).lines(depth)
-    else:
-        lines = ["  " * depth + line for line in physical_lines(explained, options, names)]
-    plan = lines if finish is None else ["  " + finish, *lines]
-    return assemble(heading, plan, explained, used, options, names)
+
+    def lines(plan: r.Mir, depth: int) -> list[str]:
+        if stage == "optimized":
+            return MirPrinter(plan, names, options, used, built).lines(depth)
+        return ["  " * depth + line for line in physical_lines(plan, explained, options, names)]
+
+    first = lines(mir, 1) if finish is None else ["  " + finish, *lines(mir, 2)]
+    plans = [(explained.heading, first), *((name, lines(plan, 1)) for _, name, plan in explained.objects)]
+    return assemble(plans, explained, used, options, names)
 
 
 def _lookup_types(mir: r.Mir | None) -> RelationType | None:

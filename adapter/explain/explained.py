@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from adapter.sequencer.dataflows import Imports
 from adapter.sequencer.fast_path import FastPath
-from compute.plan.description import IndexExport
-from compute.plan.lir import Lir
 from mzlite.expr.relation import Mir, RowSetFinishing
 from mzlite.repr.ids import GlobalId
 
@@ -18,7 +16,7 @@ class Explained:
 
     mir: the plan at the stage asked for. raw_text: the HIR's print, for the raw stage. heading: of a catalog object its
     full name. finishing: of a SELECT. fast_path: the peek that answers without a dataflow. imports: what the dataflow
-    reads. lir: lowered already; None: lowered here. single_time: a one-shot read. exports: of an index.
+    reads. single_time: a one-shot read. objects: what else the dataflow computes, by id and full name; `mir` reads it.
     """
 
     mir: Mir | None = None
@@ -27,8 +25,7 @@ class Explained:
     finishing: RowSetFinishing | None = None
     fast_path: FastPath | None = None
     imports: Imports | None = None
-    lir: Lir | None = None
     single_time: bool = True
     cluster: str | None = None
     notices: tuple[str, ...] = ()
-    exports: tuple[tuple[GlobalId, IndexExport], ...] = ()
+    objects: tuple[tuple[GlobalId, str, Mir], ...] = ()

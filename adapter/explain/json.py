@@ -38,13 +38,15 @@ def explain_json(stage: str, explained: Explained, options: ExplainOptions, name
         plan: Any = _fast_path(path)
         used: dict[Any, list[str]] = {}
     elif stage == "optimized":
-        plan = _value(explained.mir)
         assert explained.mir is not None
-        used = dict(usages(explained.mir, explained.imports).words)
+        plan = _value(explained.mir)
+        used = dict(usages((explained.mir,), explained.imports).words)
     else:
-        plan = _value(physical_lir(explained))
+        assert explained.mir is not None
+        plan = _value(physical_lir(explained.mir, explained))
         used = {}
     value = {"plans": [{"id": explained.heading, "plan": plan}]}
+    value["plans"] += [{"id": name, "plan": _value(mir)} for _, name, mir in explained.objects]
     if explained.finishing is not None:
         value["finishing"] = _value(explained.finishing)
     sources = () if explained.imports is None else explained.imports.sources

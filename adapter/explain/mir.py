@@ -8,7 +8,7 @@ Project (#0{a}, #3) // { arity: 2 }
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from adapter.explain.names import Columns, MirNames, Names
 from adapter.explain.options import ExplainOptions
@@ -19,6 +19,7 @@ from mzlite.expr.scalar import Scalar, WindowCall
 from mzlite.expr.text.print import print_aggregate, print_literal, print_scalar, print_window_call, table_function_name
 from mzlite.expr.typecheck import Types
 from mzlite.repr.errors import decode_error
+from mzlite.repr.ids import GlobalId
 from mzlite.repr.types import RelationType
 
 MAX_CONSTANT_ROWS = 20
@@ -26,15 +27,20 @@ _SHORT_KINDS = {"int2": "int16", "int4": "int32", "int8": "int64", "text": "stri
 
 
 class MirPrinter:
-    """read: how a Get of a global id is shown: ReadIndex or ReadStorage once imports are known, else Get."""
+    """usages: which indexes Gets read, once that is known. built: collections that the same dataflow computes."""
 
     def __init__(
-        self, root: r.Mir, names: Names, options: ExplainOptions, usages: Usages | None = None, stored: bool = False
+        self,
+        root: r.Mir,
+        names: Names,
+        options: ExplainOptions,
+        usages: Usages | None = None,
+        built: Container[GlobalId] = (),
     ) -> None:
         self.names = names
         self.options = options
         self.usages = usages
-        self.stored = stored
+        self.built = built
         self.types = Types()
         self.columns = MirNames(root, names)
         self.root = root
@@ -154,7 +160,7 @@ class MirPrinter:
                 words.setdefault(self.names.short_name(index), []).append(word)
             shown = " ".join(f"{name}=[{', '.join(ws)}]" for name, ws in words.items())
             return f"ReadIndex on={self.names.short_name(e.id)} {shown}"
-        return f"ReadStorage {full}" if self.stored else f"Get {full}"
+        return f"{'ReadGlobalFromSameDataflow' if e.id in self.built else 'ReadStorage'} {full}"
 
     def _join(self, e: r.Join) -> list[str]:
         c = self.column_printer(e)

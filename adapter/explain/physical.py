@@ -10,21 +10,19 @@ from adapter.explain.options import ExplainOptions
 from compute.plan.description import IndexImport
 from compute.plan.lir import Lir
 from compute.plan.lower import lower
+from mzlite.expr import relation as r
 from mzlite.repr.ids import GlobalId
 
 
-def physical_lir(explained: Explained) -> Lir:
-    if explained.lir is not None:
-        return explained.lir
-    assert explained.mir is not None
+def physical_lir(mir: r.Mir, explained: Explained) -> Lir:
     indexes = {} if explained.imports is None else explained.imports.indexes
     index_imports = {id: IndexImport(desc, typ) for id, (desc, typ) in indexes.items()}
-    ((_, lir),) = lower([(GlobalId("t0"), explained.mir)], index_imports, single_time=explained.single_time)
+    ((_, lir),) = lower([(GlobalId("t0"), mir)], index_imports, single_time=explained.single_time)
     return lir
 
 
-def physical_lines(explained: Explained, options: ExplainOptions, names: Names) -> list[str]:
-    lir = physical_lir(explained)
+def physical_lines(mir: r.Mir, explained: Explained, options: ExplainOptions, names: Names) -> list[str]:
+    lir = physical_lir(mir, explained)
     if options.verbose:
         return verbose_lines(lir, explained, options, names)
     return arrow_lines(lir, explained, options, names)

@@ -6,6 +6,7 @@ plan root (no new arrangement) · fast path limit · index export
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adapter.sequencer.dataflows import Imports
@@ -42,7 +43,7 @@ class Usages:
         self.add(index, word)
 
 
-def usages(root: r.Mir, imports: Imports | None) -> Usages:
+def usages(roots: Sequence[r.Mir], imports: Imports | None) -> Usages:
     out = Usages()
     if imports is None:
         return out
@@ -51,7 +52,7 @@ def usages(root: r.Mir, imports: Imports | None) -> Usages:
     for index, (desc, _) in imports.indexes.items():
         by_key.setdefault((desc.on_id, desc.key), index)
         any_index.setdefault(desc.on_id, index)
-    for node in r.walk(root):
+    for node in (n for root in roots for n in r.walk(root)):
         match node:
             case r.Join(inputs, _, r.IndexedFilter(_, index, _, _)):
                 get = inputs[0]
@@ -69,6 +70,11 @@ def usages(root: r.Mir, imports: Imports | None) -> Usages:
                         if index_id is not None:
                             for word in _join_words(impl, i, key):
                                 out._read(get, index_id, word)
+            case r.ArrangeBy(r.Get(id_, _) as get, keys) if isinstance(id_, str) and id(get) not in out.reads:
+                for key in keys:
+                    index_id = by_key.get((id_, key))
+                    if index_id is not None:
+                        out._read(get, index_id, PLAN_ROOT)
             case r.Get(id_, _) if isinstance(id_, str) and id(node) not in out.reads and id_ in any_index:
                 out._read(node, any_index[id_], FULL_SCAN)
             case _:

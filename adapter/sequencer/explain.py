@@ -10,6 +10,7 @@ from adapter.coord.describe import explain_column, text_desc
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Rows
 from adapter.coord.timestamp_selection import explain as explain_time
+from adapter.sequencer.explain_object import explain_object
 from adapter.sequencer.explain_text import explain_plan
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.peek import PeekPlan
@@ -48,6 +49,9 @@ class ExplainSequencer:
         desc = text_desc(explain_column(plan))
         if plan.stage == "raw" and plan.raw_text is not None:
             return constant_rows(desc, [(plan.raw_text,)])
+        text = explain_object(self._c, plan)
+        if text is not None:
+            return constant_rows(desc, [(text,)])
         mir, finishing = self._mir(plan.explainee)
         names = unmaterializable(mir)
         if names - {"mz_now"}:
