@@ -299,6 +299,8 @@ class Connection(asyncio.Protocol):
 
     async def _send_rows(self, rows: PortalRows, limit: int) -> None:
         """Rows of a result, flushing as they come when they arrive over time. A lost client ends the statement."""
+        if rows.live:
+            self._flush()  # what was described is seen before the first row, however late that is
         try:
             async for chunk in rows.fetch(limit):
                 self._send(chunk)
@@ -461,6 +463,7 @@ class Connection(asyncio.Protocol):
 
     async def _copy_out(self, result: CopyOut) -> None:
         self._send(backend.copy_response(b"H", len(result.desc.names), result.format == "binary"))
+        self._flush()
         async for chunk in result.chunks:
             self._send(chunk_messages(chunk, result.format))
             await self._drain()

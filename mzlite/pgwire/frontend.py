@@ -236,6 +236,8 @@ class FrontendDecoder:
                 out.append(_PARSERS[tag](body))
             except SqlError as error:
                 out.append(error)
+                if tag == b"Q":
+                    out.append(Sync())  # a simple query is answered by ReadyForQuery, whatever becomes of it
         self._buffer = buffer[pos:] if pos else buffer
         return out
 

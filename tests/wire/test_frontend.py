@@ -98,9 +98,11 @@ def test_length_is_bounded_before_anything_is_buffered() -> None:
 def test_text_that_is_not_utf8_is_an_error_of_that_message_only() -> None:
     decoder = f.FrontendDecoder()
     decoder.feed(f.encode_startup({"user": "u"}))
-    bad, good = decoder.feed(tagged(b"Q", b"select '\xff'\0") + tagged(b"S"))
+    bad, good = decoder.feed(tagged(b"P", b"\0select '\xff'\0\0\0") + tagged(b"S"))
     assert isinstance(bad, SqlError) and bad.sqlstate == "22021"
     assert good == f.Sync()
+    # A simple query brings its own Sync: it must be answered by ReadyForQuery.
+    assert [type(m) for m in decoder.feed(tagged(b"Q", b"select '\xff'\0"))] == [SqlError, f.Sync]
 
 
 def test_probes_before_startup() -> None:
