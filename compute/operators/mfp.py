@@ -8,42 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compute.operators.base import Graph, Operator, Port, error_updates
+from compute.plan.mfp_builder import columns_read, narrowed
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.mfp_eval import MfpPlan
-from mzlite.expr.scalar import remap, support
 from mzlite.repr.column import I64, U64, Column
 from mzlite.repr.updates import Updates
-
-
-def columns_read(mfp: MapFilterProject) -> tuple[int, ...]:
-    """Input columns that mfp reads, ascending."""
-    read: set[int] = {i for i in mfp.projection if i < mfp.input_arity}
-    scalars = [*mfp.expressions, *(p for _, p in mfp.predicates), *mfp.lower_bounds, *mfp.upper_bounds]
-    for e in scalars:
-        read |= {i for i in support(e) if i < mfp.input_arity}
-    return tuple(sorted(read))
-
-
-def narrowed(mfp: MapFilterProject, columns: Sequence[int]) -> MapFilterProject:
-    """mfp over only `columns` of its input (which must hold all it reads)."""
-    arity = len(columns)
-    mapping = {c: i for i, c in enumerate(columns)}
-    for j in range(len(mfp.expressions)):
-        mapping[mfp.input_arity + j] = arity + j
-
-    def move(position: int) -> int:
-        if position >= mfp.input_arity:
-            return position - mfp.input_arity + arity
-        return sum(1 for c in columns if c < position)
-
-    return MapFilterProject(
-        arity,
-        tuple(remap(e, mapping) for e in mfp.expressions),
-        tuple((move(p), remap(e, mapping)) for p, e in mfp.predicates),
-        tuple(mapping[i] for i in mfp.projection),
-        tuple(remap(e, mapping) for e in mfp.lower_bounds),
-        tuple(remap(e, mapping) for e in mfp.upper_bounds),
-    )
 
 
 class RowStep:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from compute.operators.base import Graph, Operator, Port, error_updates, pieces
-from compute.operators.mfp import columns_read, narrowed
+from compute.plan.mfp_builder import columns_read, narrowed
 from mzlite.expr.mfp import MapFilterProject
 from mzlite.expr.mfp_eval import MfpPlan
 from mzlite.repr.column import U64

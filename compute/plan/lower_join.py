@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from compute.plan.lir import DeltaJoin, JoinStage, LinearJoin
-from compute.plan.mfp_builder import MfpBuilder
+from compute.plan.mfp_builder import MfpBuilder, columns_read, narrowed
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.functions.registry import bind
 from mzlite.expr.mfp import MapFilterProject
@@ -143,8 +143,6 @@ class _Path:
 
     def final(self) -> MapFilterProject:
         """The outer mfp over the stream that the last stage leaves."""
-        from compute.operators.mfp import narrowed
-
         return narrowed(self.join.outer, self.stream)
 
     def _partner(self, wanted: Scalar) -> tuple[int, Scalar]:
@@ -195,8 +193,6 @@ class _Path:
 
 
 def _columns(mfp: MapFilterProject, arity: int) -> tuple[int, ...]:
-    from compute.operators.mfp import columns_read
-
     return tuple(c for c in columns_read(mfp) if c < arity)
 
 

@@ -1,8 +1,10 @@
 """Rendering: a DataflowDescription becomes a graph of operators that runs in rounds.
 
-    RenderContext   what a dataflow takes from its worker: source inputs, trace sources, sinks' hooks, exchange
-    Dataflow        the graph, its inputs and its exports
-    Graph           operators in topological order; one round pushes the updates of [lower, upper) through
+    context         RenderContext: what a dataflow takes from its worker (trace sources, sinks' hooks, exchange)
+    dataflow        Dataflow: the graph, its inputs and its exports; rounds
+    build           Builder: one method for each LIR node
+    inputs          SourceInput, TraceInput: where updates enter
+    exports         IndexExport, SubscribeExport, MaterializedViewExport: where results leave
 
 What the runtimes use:
 
@@ -28,6 +30,6 @@ What the runtimes use:
     Export.frontier -> Frontier                           upper of this export
     IndexExport.allow_compaction(frontier)                moves the export's own hold; other holds (importers, peeks) count too
 
-Hooks that RenderContext carries (`context.py`): `source(id, SourceImport)`, `trace(id, IndexImport) -> TraceSource`,
+Hooks that RenderContext carries: `trace(id, IndexImport) -> TraceSource`,
 `subscribe(id, lower, upper, updates, error)`, `append(id, shard, lower, upper, updates, errs)`, `exchange`.
 """

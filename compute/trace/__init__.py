@@ -1,14 +1,16 @@
 """Traces: the memory of a dataflow, as sorted immutable batches.
 
-    Batch        updates sorted by (key hash, row hash, time) with a Description(lower, upper, since); flat buffers
-    BatchBuilder chunks of updates in, one Batch out, in slices
-    Merge        two batches into one, in slices, times advanced to since
-    Spine        a short chain of batches of geometric sizes
-    View         a chain as a reader sees it: look up keys, or scan, up to a time
-    Arrangement  an oks Spine and an errs Spine under one key, with holds; what an index is
-    peek         answer a read off two chains
+    Batch         updates sorted by (key hash, row hash, time) with a Description(lower, upper, since); flat buffers
+    sorting       what a batch promises is made true here: sealing = sorting and consolidating
+    BatchBuilder  chunks of updates in, one Batch out, in slices
+    Merge         sorted runs into one batch, in slices, times advanced to since; `append` lays the result out
+    Spine         a short chain of batches of geometric sizes
+    KeyLayout     where a key of expressions lies beside the row
+    View          a chain as a reader sees it: look up keys, or scan, up to a time
+    Arrangement   an oks Spine and an errs Spine under one key, with holds; what an index is
+    peek          answer a read off two chains
 
-What the runtimes use:
+Read batch, sorting, merge, spine, view, arrangement in that order. What the runtimes use:
 
     Arrangement.key: tuple[Scalar, ...]; .layout: KeyLayout; .oks, .errs: Spine
     Arrangement.upper -> Frontier                         meet of both halves; {MIN} until the first round ended
@@ -19,10 +21,9 @@ What the runtimes use:
     Arrangement.maintain() -> Iterator[None]              merges in slices; run it when idle
     Arrangement.nbytes, .row_count
     Batch.uid -> int                                      unique in the process; a published batch is known by it
-    Batch.encode() -> (header: bytes, arrays)             flat; Batch.decode(header, memoryview) maps it back, no copy
-    Batch.size_encoded, Batch.write_into(memoryview)      one contiguous segment; Batch.read_from(memoryview)
+    Batch.size_encoded, Batch.write_into(memoryview)      one contiguous segment; Batch.read_from(memoryview) maps it back
     Spine.replace(old_batch, same_batch)                  swap the private copy of a batch for the mapped segment
     TraceSource (protocol)                                key, upper, since, chains(): what an import reads; an Arrangement
                                                           is one, a reader of the registry's publication point is another
-    peek_arrangement(chains, key layout, Peek-like fields) sliced generator, see `peek`
+    peek_arrangement(chains, layout, timestamp, mfp, finishing, literals)   sliced generator, see `peek`
 """
