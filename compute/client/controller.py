@@ -49,7 +49,12 @@ class StorageCollection:
     __slots__ = ("holds", "id", "lag_ms", "policy", "shard", "upper")
 
     def __init__(
-        self, id: GlobalId, shard: str, since: Timestamp, upper: Frontier, lag_ms: int | None,
+        self,
+        id: GlobalId,
+        shard: str,
+        since: Timestamp,
+        upper: Frontier,
+        lag_ms: int | None,
         on_since: Callable[[str, Frontier], None],
     ) -> None:
         self.id = id
@@ -81,7 +86,9 @@ class ComputeController:
         shard_socket: str | None,
         *,
         on_storage_since: Callable[[str, Frontier], None] = lambda shard, since: None,
-        on_replica_status: Callable[[ClusterId, ReplicaId, ReplicaStatus], None] = lambda cluster, replica, status: None,
+        on_replica_status: Callable[[ClusterId, ReplicaId, ReplicaStatus], None] = lambda cluster, replica, status: (
+            None
+        ),
         orchestrator: Orchestrator | None = None,
     ) -> None:
         self.orchestrator = orchestrator if orchestrator is not None else Orchestrator(shard_socket)
@@ -119,7 +126,9 @@ class ComputeController:
 
     # -- clusters and replicas
 
-    def create_cluster(self, id: ClusterId, logs: Mapping[str, GlobalId] | None = None, logging_interval_ms: int = 1000) -> None:
+    def create_cluster(
+        self, id: ClusterId, logs: Mapping[str, GlobalId] | None = None, logging_interval_ms: int = 1000
+    ) -> None:
         """A cluster without replicas. logs: log variant -> id of its index in this cluster (readable on each replica)."""
         assert id not in self._instances, f"cluster {id} exists"
         instance = Instance(self, id, dict(logs or {}), logging_interval_ms, dict(self._parameters))
@@ -140,14 +149,18 @@ class ComputeController:
         self._instance(cluster).drop_replica(replica)
 
     def replicas(self, cluster: ClusterId) -> dict[ReplicaId, ReplicaConfig]:
-        return {
-            id: ReplicaConfig(r.workers, r.interactive) for id, r in self._instance(cluster).replicas.items()
-        }
+        return {id: ReplicaConfig(r.workers, r.interactive) for id, r in self._instance(cluster).replicas.items()}
 
     # -- storage collections
 
     def register_storage_collection(
-        self, id: GlobalId, shard: str, *, since: Timestamp = 0, upper: Frontier = 0, lag_ms: int | None = DEFAULT_LAG_MS
+        self,
+        id: GlobalId,
+        shard: str,
+        *,
+        since: Timestamp = 0,
+        upper: Frontier = 0,
+        lag_ms: int | None = DEFAULT_LAG_MS,
     ) -> None:
         """Make a shard known: importable and holdable. lag_ms: how far `since` trails `upper` (None: by hand)."""
         assert id not in self._storage, f"storage collection {id} exists"
@@ -181,7 +194,9 @@ class ComputeController:
         ids new. Transient exports start at once, others when their inputs have passed as_of. An export's own since
         starts at as_of; transient indexes stay there, others trail their upper by 1000 ms until `set_read_policy`.
         """
-        self._instance(cluster).create_dataflow(place(dataflow, interactive_dataflows=self.interactive_dataflows), replica)
+        self._instance(cluster).create_dataflow(
+            place(dataflow, interactive_dataflows=self.interactive_dataflows), replica
+        )
 
     def drop_collection(self, id: GlobalId) -> None:
         """Drop an index or sink. It stays readable for holders of a ReadHold, and leaves the replicas after the last."""

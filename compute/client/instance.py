@@ -103,7 +103,13 @@ class Instance:
         )
         for log in logs.values():
             collection = ComputeCollection(
-                log, 0, lag_ms=INDEX_LAG_MS, inputs=(), input_holds=[], on_since=partial(self._since_moved, log), is_log=True
+                log,
+                0,
+                lag_ms=INDEX_LAG_MS,
+                inputs=(),
+                input_holds=[],
+                on_since=partial(self._since_moved, log),
+                is_log=True,
             )
             collection.scheduled = True
             self._add(collection)

@@ -29,7 +29,11 @@ class ReplicaProcesses:
     """The sockets of one replica's workers, by runtime; interactive is None for Solo. key names them for the server."""
 
     def __init__(
-        self, orchestrator: Orchestrator, key: int, maintenance: list[socket.socket], interactive: list[socket.socket] | None
+        self,
+        orchestrator: Orchestrator,
+        key: int,
+        maintenance: list[socket.socket],
+        interactive: list[socket.socket] | None,
     ) -> None:
         self._orchestrator = orchestrator
         self.key = key
@@ -92,8 +96,13 @@ class Orchestrator:
                 registry = [registries[worker][0 if role is Role.MAINTENANCE else 1]] if interactive else []
                 peers = mesh[worker]
                 request = SpawnRequest(
-                    key=key, name=name, role=role.value, worker=worker, workers=workers,
-                    shard_socket=self.shard_socket, has_registry=interactive,
+                    key=key,
+                    name=name,
+                    role=role.value,
+                    worker=worker,
+                    workers=workers,
+                    shard_socket=self.shard_socket,
+                    has_registry=interactive,
                 )
                 self._request(encode_request(request), [theirs, *registry, *peers])
                 for sock in (theirs, *registry, *peers):

@@ -48,9 +48,7 @@ def class_fits_shape(dataflow: DataflowDescription) -> bool:
     if dataflow.cls is DataflowClass.MAINTAINED:
         return True
     return (
-        is_single_time(dataflow)
-        and all(is_transient(id) for id in dataflow.export_ids())
-        and not dataflow.sink_exports
+        is_single_time(dataflow) and all(is_transient(id) for id in dataflow.export_ids()) and not dataflow.sink_exports
     )
 
 

@@ -132,7 +132,11 @@ class ComputeCommandHistory:
                 live.update(ids)
                 assert any(compaction.get(id, 0) is not None for id in ids), c.dataflow.name
         for kind in (AllowCompaction, Schedule, AllowWrites):
-            ids_of_kind = [c.id for c in self._commands if isinstance(c, (AllowCompaction, Schedule, AllowWrites)) and type(c) is kind]
+            ids_of_kind = [
+                c.id
+                for c in self._commands
+                if isinstance(c, (AllowCompaction, Schedule, AllowWrites)) and type(c) is kind
+            ]
             assert len(set(ids_of_kind)) == len(ids_of_kind), kind
             assert live.issuperset(ids_of_kind), kind
         assert not any(isinstance(c, CancelPeek) for c in self._commands)

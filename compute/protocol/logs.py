@@ -41,7 +41,10 @@ class LogRelation(msgspec.Struct, frozen=True):
     def typ(self) -> RelationType:
         return self.desc.typ
 
-def _relation(variant: str, name: str, columns: tuple[tuple[str, ScalarType, bool], ...], key_count: int | None) -> LogRelation:
+
+def _relation(
+    variant: str, name: str, columns: tuple[tuple[str, ScalarType, bool], ...], key_count: int | None
+) -> LogRelation:
     """The first key_count columns are unique; None: none are, and the index has all columns."""
     arity = len(columns)
     key = tuple(range(arity if key_count is None else key_count))
@@ -82,8 +85,13 @@ _RELATIONS = (
         "Channels",
         "mz_dataflow_channels_per_worker",
         (
-            _ID, _WORKER, ("from_index", UINT8, False), ("from_port", UINT8, False),
-            ("to_index", UINT8, False), ("to_port", UINT8, False), ("type", TEXT, False),
+            _ID,
+            _WORKER,
+            ("from_index", UINT8, False),
+            ("from_port", UINT8, False),
+            ("to_index", UINT8, False),
+            ("to_port", UINT8, False),
+            ("type", TEXT, False),
         ),
         2,
     ),
@@ -91,9 +99,7 @@ _RELATIONS = (
     _relation(
         "Histogram", "mz_compute_operator_durations_histogram_raw", (_ID, _WORKER, ("duration_ns", UINT8, False)), None
     ),
-    _relation(
-        "Addresses", "mz_dataflow_addresses_per_worker", (_ID, _WORKER, ("address", list_of(UINT8), False)), 2
-    ),
+    _relation("Addresses", "mz_dataflow_addresses_per_worker", (_ID, _WORKER, ("address", list_of(UINT8), False)), 2),
     _relation(
         "Parks",
         "mz_scheduling_parks_histogram_raw",
@@ -102,7 +108,10 @@ _RELATIONS = (
     ),
     *(
         _relation(
-            variant, name, (("channel_id", UINT8, False), ("from_worker_id", UINT8, False), ("to_worker_id", UINT8, False)), None
+            variant,
+            name,
+            (("channel_id", UINT8, False), ("from_worker_id", UINT8, False), ("to_worker_id", UINT8, False)),
+            None,
         )
         for variant, name in _PER_CHANNEL.items()
     ),
@@ -110,15 +119,17 @@ _RELATIONS = (
         "Reachability",
         "mz_dataflow_operator_reachability_raw",
         (
-            _ID, _WORKER, ("source", UINT8, False), ("port", UINT8, False),
-            ("update_type", TEXT, False), ("time", MZ_TIMESTAMP, True),
+            _ID,
+            _WORKER,
+            ("source", UINT8, False),
+            ("port", UINT8, False),
+            ("update_type", TEXT, False),
+            ("time", MZ_TIMESTAMP, True),
         ),
         None,
     ),
     *(_relation(variant, name, (_OPERATOR, _WORKER), None) for variant, name in _PER_OPERATOR.items()),
-    _relation(
-        "DataflowCurrent", "mz_compute_exports_per_worker", (_EXPORT, _WORKER, ("dataflow_id", UINT8, False)), 2
-    ),
+    _relation("DataflowCurrent", "mz_compute_exports_per_worker", (_EXPORT, _WORKER, ("dataflow_id", UINT8, False)), 2),
     _relation(
         "FrontierCurrent", "mz_compute_frontiers_per_worker", (_EXPORT, _WORKER, ("time", MZ_TIMESTAMP, False)), 2
     ),
@@ -131,7 +142,13 @@ _RELATIONS = (
     _relation(
         "PeekCurrent",
         "mz_active_peeks_per_worker",
-        (("id", UUID, False), _WORKER, ("object_id", TEXT, False), ("type", TEXT, False), ("time", MZ_TIMESTAMP, False)),
+        (
+            ("id", UUID, False),
+            _WORKER,
+            ("object_id", TEXT, False),
+            ("type", TEXT, False),
+            ("time", MZ_TIMESTAMP, False),
+        ),
         2,
     ),
     _relation(
@@ -154,9 +171,14 @@ _RELATIONS = (
         "LirMapping",
         "mz_compute_lir_mapping_per_worker",
         (
-            ("global_id", TEXT, False), ("lir_id", UINT8, False), _WORKER, ("operator", TEXT, False),
-            ("parent_lir_id", UINT8, True), ("nesting", UINT2, False),
-            ("operator_id_start", UINT8, False), ("operator_id_end", UINT8, False),
+            ("global_id", TEXT, False),
+            ("lir_id", UINT8, False),
+            _WORKER,
+            ("operator", TEXT, False),
+            ("parent_lir_id", UINT8, True),
+            ("nesting", UINT2, False),
+            ("operator_id_start", UINT8, False),
+            ("operator_id_end", UINT8, False),
         ),
         3,
     ),

@@ -30,7 +30,9 @@ class HostedDataflow:
     dataflow: None when the plan could not be rendered; `error` is then what its readers get.
     """
 
-    def __init__(self, description: DataflowDescription, incarnation: int, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(
+        self, description: DataflowDescription, incarnation: int, clock_ns: Callable[[], int] = time.monotonic_ns
+    ) -> None:
         self.description = description
         self.incarnation = incarnation
         self.dataflow: Dataflow | None = None

@@ -152,11 +152,19 @@ class LogSampler:
                         imports[export, import_id, worker, upper] = 1
         self._replace("ImportFrontierCurrent", imports)
         peeks = {
-            (uuid.UUID(hex=peek).bytes if len(peek) == 32 else uuid.uuid5(uuid.NAMESPACE_OID, peek).bytes, worker, id, kind, at): 1
+            (
+                uuid.UUID(hex=peek).bytes if len(peek) == 32 else uuid.uuid5(uuid.NAMESPACE_OID, peek).bytes,
+                worker,
+                id,
+                kind,
+                at,
+            ): 1
             for peek, (id, kind, at) in events.peeks.items()
         }
         self._replace("PeekCurrent", peeks)
-        self._replace("PeekDuration", {(worker, kind, ns): count for (kind, ns), count in events.peek_durations.items()})
+        self._replace(
+            "PeekDuration", {(worker, kind, ns): count for (kind, ns), count in events.peek_durations.items()}
+        )
         self._replace("Parks", {(worker, slept, asked): count for (slept, asked), count in events.parks.items()})
 
     def _replace(self, variant: str, rows: dict[Row, int]) -> None:

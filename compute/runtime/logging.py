@@ -109,5 +109,3 @@ def updates_of(variant: str, rows: Mapping[Row, int]) -> Updates:
     types = [c.scalar for c in LOGS[variant].typ.columns]
     updates = updates_from_rows(types, list(rows), 0, 1)
     return updates.with_diff(np.fromiter(rows.values(), np.int64, len(rows)))
-
-

@@ -1,7 +1,7 @@
 """With several workers, one writes a materialized view: the others forward their part of every round to it.
 
-    worker 0  push ─┐
-    worker 1  push ─┴─▶ SinkGatherer: what all have completed ─▶ MaterializedViewWriter ─▶ shard
+worker 0  push ─┐
+worker 1  push ─┴─▶ SinkGatherer: what all have completed ─▶ MaterializedViewWriter ─▶ shard
 """
 
 from __future__ import annotations

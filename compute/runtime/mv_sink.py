@@ -160,7 +160,12 @@ class MaterializedViewWriter:
 
     def _write(self) -> None:
         lower, upper = self._persisted_upper, self._desired_upper
-        if self._reader is None or not (self._writable and self._in_step) or self._in_flight is not None or lower is None:
+        if (
+            self._reader is None
+            or not (self._writable and self._in_step)
+            or self._in_flight is not None
+            or lower is None
+        ):
             return
         if frontier_le(upper, lower) or less_equal(upper, self._as_of):
             return
@@ -169,7 +174,9 @@ class MaterializedViewWriter:
         self._in_flight = (upper, oks, errs)
         joint_errs = concat_updates(errs) if errs else None
         if sum(map(len, oks)) <= SMALL_ROWS:
-            self._storage.append(self.shard, lower, upper, concat_updates(oks) if oks else None, self._appended, joint_errs)
+            self._storage.append(
+                self.shard, lower, upper, concat_updates(oks) if oks else None, self._appended, joint_errs
+            )
         else:
             self._run(self._append_in_pieces(lower, upper, oks, joint_errs))
 

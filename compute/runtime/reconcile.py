@@ -72,7 +72,13 @@ def reconcile(old: ComputeCommandHistory, new: Sequence[ComputeCommand]) -> Plan
                 if candidate is not None and _keeps(candidate, dataflow, old_compaction, available):
                     kept[exports] = dataflow
                     available.update(exports)
-    drop = [id for exports in old_dataflows if exports not in kept for id in exports if old_compaction.get(id, 0) is not None]
+    drop = [
+        id
+        for exports in old_dataflows
+        if exports not in kept
+        for id in exports
+        if old_compaction.get(id, 0) is not None
+    ]
     commands: list[ComputeCommand] = []
     # Compaction and drops go first, so that what is kept shrinks before anything new is built.
     kept_ids = {id for exports in kept for id in exports}

@@ -1,9 +1,9 @@
 """Scheduler: which dataflow of this worker runs the next slice.
 
-    hot     up to date, and an input has moved       first: fresh data stays fresh
-    cold    hydrating                                 when nothing is hot, and every COLD_EVERY-th slice anyway
-    jobs    long writes of sinks, in slices           when nothing is hot
-    idle    ran lately: its traces may want merging   when there is nothing else to do
+hot     up to date, and an input has moved       first: fresh data stays fresh
+cold    hydrating                                 when nothing is hot, and every COLD_EVERY-th slice anyway
+jobs    long writes of sinks, in slices           when nothing is hot
+idle    ran lately: its traces may want merging   when there is nothing else to do
 """
 
 from __future__ import annotations

@@ -88,7 +88,6 @@ class ShardRead:
         # Without a part there is no row; the columns' types do not matter then.
         yield consolidate(concat_updates(done)) if done else Updates((), np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
-
     def _check_errors(self) -> None:
         """An error row that is present at the time is the answer."""
         present = [e.filter(e.time <= np.uint64(self._time)) for e in self._errs]

@@ -1,7 +1,7 @@
 """What the orchestrator asks of the fork server. Descriptors travel beside the request, in a fixed order.
 
-    SpawnRequest   control socket, [registry socket], exchange sockets to the other workers by ascending ordinal
-    KillRequest    no descriptors
+SpawnRequest   control socket, [registry socket], exchange sockets to the other workers by ascending ordinal
+KillRequest    no descriptors
 """
 
 from __future__ import annotations

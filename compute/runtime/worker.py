@@ -240,13 +240,17 @@ class Worker:
                 self.publisher.register(id, incarnation, source, description.as_of)
         self.outbox.extend(hosted.reports())
 
-    def _create_writer(self, hosted: HostedDataflow, id: GlobalId, shard: str, exchange: DataflowExchange | None) -> None:
+    def _create_writer(
+        self, hosted: HostedDataflow, id: GlobalId, shard: str, exchange: DataflowExchange | None
+    ) -> None:
         """One worker, chosen by id, writes; the others send it their part."""
         owner = owner_of(id, self.workers)
         if exchange is not None and owner != self.worker:
             self._writers[id] = SinkForwarder(exchange, owner)
             return
-        writer = MaterializedViewWriter(shard, hosted.description.as_of, self.storage, lambda: self._report(hosted), self._scheduler.jobs.append)
+        writer = MaterializedViewWriter(
+            shard, hosted.description.as_of, self.storage, lambda: self._report(hosted), self._scheduler.jobs.append
+        )
         self._writers[id] = writer if exchange is None else SinkGatherer(writer, exchange, self.worker, self.workers)
         hosted.sink_frontiers[id] = lambda: writer.frontier
 
@@ -599,4 +603,3 @@ class Worker:
             "importers": len(self._importers),
             "writers": len(self._writers),
         }
-

@@ -55,7 +55,9 @@ def main(argv: Sequence[str]) -> int:
     finally:
         orchestrator.shutdown()
     passed = sum(o.passed for o in outcomes)
-    print(f"{passed} of {len(files)} specs passed (workers={options.workers}, {'one runtime' if options.solo else 'two runtimes'})")
+    print(
+        f"{passed} of {len(files)} specs passed (workers={options.workers}, {'one runtime' if options.solo else 'two runtimes'})"
+    )
     if options.json is not None:
         Path(options.json).write_bytes(msgspec.json.format(msgspec.json.encode([report(o) for o in outcomes])))
     return 0 if passed == len(files) and not unreadable else 1

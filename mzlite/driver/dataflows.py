@@ -1,11 +1,11 @@
 """From the body of `create-dataflow` to a DataflowDescription.
 
-    import source=1000 shard=r upper=1      a shard as a collection
-    import index=2001                       an index made before
-    build id=2000                           MIR, indented below
-      Project (#0, #1)
-        Get u1000
-    export index=2001 on=2000 key=[0]
+import source=1000 shard=r upper=1      a shard as a collection
+import index=2001                       an index made before
+build id=2000                           MIR, indented below
+  Project (#0, #1)
+    Get u1000
+export index=2001 on=2000 key=[0]
 """
 
 from __future__ import annotations
@@ -141,8 +141,11 @@ def build_dataflow(
                 schema = world.schema(statement.args.get("schema"))
                 upper = to_int("upper", statement.args.get("upper", "0"))
                 sources[id] = SourceImport(
-                    statement.take("shard"), schema.typ, upper=upper,
-                    monotonic="monotonic" in statement.flags, with_snapshot="no-snapshot" not in statement.flags,
+                    statement.take("shard"),
+                    schema.typ,
+                    upper=upper,
+                    monotonic="monotonic" in statement.flags,
+                    with_snapshot="no-snapshot" not in statement.flags,
                 )
                 types[id] = schema.typ
             case "import":
@@ -228,7 +231,9 @@ def _export(
     elif kind == "subscribe":
         up_to = statement.args.get("up-to")
         sink_exports[id] = SinkExport(
-            on, desc, SubscribeSink(parse_frontier(up_to) if up_to is not None else None),
+            on,
+            desc,
+            SubscribeSink(parse_frontier(up_to) if up_to is not None else None),
             with_snapshot="no-snapshot" not in statement.flags,
         )
     else:

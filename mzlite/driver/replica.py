@@ -1,6 +1,6 @@
 """DriverReplica: one replica process group, spoken to only over the compute protocol; everything it says is remembered.
 
-    send(commands) ──▶ Multiplexer ──▶ workers          frontiers, peek answers, subscribe batches, who rendered what
+send(commands) ──▶ Multiplexer ──▶ workers          frontiers, peek answers, subscribe batches, who rendered what
 """
 
 from __future__ import annotations

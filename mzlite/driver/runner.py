@@ -385,7 +385,9 @@ class SpecRunner:
         return transient(self._next_id)
 
 
-async def run_file(orchestrator_of: Callable[[str], Orchestrator], path: Path, stanzas: list[Stanza], workers: int, interactive: bool) -> Outcome:
+async def run_file(
+    orchestrator_of: Callable[[str], Orchestrator], path: Path, stanzas: list[Stanza], workers: int, interactive: bool
+) -> Outcome:
     """Run one spec in a fresh replica."""
     shards = Shards()
     await shards.start()

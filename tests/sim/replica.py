@@ -146,8 +146,14 @@ class SimReplica:
                         # Descriptors that the twin sent wait on its link.
                         registry = Registry(sim.to_twin.send, sim.twin.to_twin.take_fd)
                 sim.worker = Worker(
-                    sim.role, sim.ordinal, workers, storage=sim.storage, exchange=exchange,
-                    publisher=publisher, registry=registry, now_ms=now_ms,
+                    sim.role,
+                    sim.ordinal,
+                    workers,
+                    storage=sim.storage,
+                    exchange=exchange,
+                    publisher=publisher,
+                    registry=registry,
+                    now_ms=now_ms,
                 )
 
     @property

@@ -221,15 +221,24 @@ class Client:
         own = transient(self.id())
         desc = IndexDesc(table.id, (Ref(0),) if self.random.random() < 0.5 else (Ref(1),))
         dataflow = DataflowDescription(
-            "one shot", {}, {id: IndexImport(IndexDesc(table.id, (Ref(0),)), RELATION)}, (),
-            {own: IndexExport(desc, RELATION)}, {}, ts, ts + 1, DataflowClass.ONE_SHOT_READ,
+            "one shot",
+            {},
+            {id: IndexImport(IndexDesc(table.id, (Ref(0),)), RELATION)},
+            (),
+            {own: IndexExport(desc, RELATION)},
+            {},
+            ts,
+            ts + 1,
+            DataflowClass.ONE_SHOT_READ,
         )
         self.controller.create_dataflow(CLUSTER, dataflow)
         if self.random.random() < 0.9:
             self._read(IndexTarget(own), table, ts, None, lookup=False)
         self.controller.drop_collection(own)
 
-    def _read(self, target: IndexTarget | PersistTarget, table: Table, ts: int, hold: ReadHold | None, lookup: bool = True) -> None:
+    def _read(
+        self, target: IndexTarget | PersistTarget, table: Table, ts: int, hold: ReadHold | None, lookup: bool = True
+    ) -> None:
         expected = table.at(ts)
         constraints = None
         if lookup and self.random.random() < 0.5:
@@ -238,8 +247,14 @@ class Client:
             expected = Counter({row: n for row, n in expected.items() if row[0] == key})
         uuid = f"peek-{self.id()}"
         future = self.controller.peek(
-            CLUSTER, target, uuid=uuid, timestamp=ts, mfp=MapFilterProject.identity(2),
-            finishing=RowSetFinishing(project=(0, 1)), literal_constraints=constraints, hold=hold,
+            CLUSTER,
+            target,
+            uuid=uuid,
+            timestamp=ts,
+            mfp=MapFilterProject.identity(2),
+            finishing=RowSetFinishing(project=(0, 1)),
+            literal_constraints=constraints,
+            hold=hold,
         )
         if ts >= table.upper:
             # Commits before ts may still come: the answer is known only then.
@@ -428,15 +443,30 @@ async def scenario(seed: int, workers: int, interactive: bool) -> int:
     controller.create_cluster(CLUSTER)
     violations: list[bytes] = []
     controller.on_status(
-        CLUSTER, lambda replica, status: violations.append(status.payload) if status.kind == "protocol_violation" else None
+        CLUSTER,
+        lambda replica, status: violations.append(status.payload) if status.kind == "protocol_violation" else None,
     )
     controller.create_replica(CLUSTER, ReplicaId("r0"), ReplicaConfig(workers, interactive))
     client = Client(sim, workers, interactive)
     rare = [client.crash, client.replicas, client.stall, client.hold]
     common = [
-        client.create_table, client.commit, client.commit, client.pass_time, client.create_index, client.drop_index,
-        client.peek, client.peek, client.peek, client.one_shot, client.one_shot, client.cancel,
-        client.create_view, client.drop_view, client.read_view, client.subscribe, client.unsubscribe,
+        client.create_table,
+        client.commit,
+        client.commit,
+        client.pass_time,
+        client.create_index,
+        client.drop_index,
+        client.peek,
+        client.peek,
+        client.peek,
+        client.one_shot,
+        client.one_shot,
+        client.cancel,
+        client.create_view,
+        client.drop_view,
+        client.read_view,
+        client.subscribe,
+        client.unsubscribe,
     ]
     for _ in range(sim.random.randrange(50, 250)):
         choice = sim.random.random()

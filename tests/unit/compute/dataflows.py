@@ -39,7 +39,13 @@ def over_index(id: str, source: str, as_of: int = 0, *, column: int = 0, one_sho
     """An index on a column of the table, read through another index. column 0: a re-export of that one."""
     export = IndexExport(IndexDesc(TABLE, (Ref(column),)), RELATION)
     return DataflowDescription(
-        "over", {}, {GlobalId(source): IndexImport(KEY, RELATION)}, (), {GlobalId(id): export}, {}, as_of,
+        "over",
+        {},
+        {GlobalId(source): IndexImport(KEY, RELATION)},
+        (),
+        {GlobalId(id): export},
+        {},
+        as_of,
         as_of + 1 if one_shot else None,
         DataflowClass.ONE_SHOT_READ if one_shot else DataflowClass.MAINTAINED,
     )

@@ -46,8 +46,13 @@ class World:
     def peek(self, ts: int, replica: ReplicaId | None = None, target: GlobalId = INDEX) -> asyncio.Future[PeekResponse]:
         self.peeks += 1
         return self.controller.peek(
-            CLUSTER, IndexTarget(target), uuid=f"p{self.peeks}", timestamp=ts, mfp=MapFilterProject.identity(2),
-            finishing=RowSetFinishing(project=(0, 1)), replica=replica,
+            CLUSTER,
+            IndexTarget(target),
+            uuid=f"p{self.peeks}",
+            timestamp=ts,
+            mfp=MapFilterProject.identity(2),
+            finishing=RowSetFinishing(project=(0, 1)),
+            replica=replica,
         )
 
     async def keys(self, ts: int, replica: ReplicaId | None = None) -> list[int]:
@@ -94,7 +99,9 @@ async def world(directory: Path, config: ReplicaConfig) -> AsyncIterator[World]:
         storage.close()
 
 
-def run(directory: Path, body: Callable[[World], Coroutine[Any, Any, None]], config: ReplicaConfig | None = None) -> None:
+def run(
+    directory: Path, body: Callable[[World], Coroutine[Any, Any, None]], config: ReplicaConfig | None = None
+) -> None:
     async def main() -> None:
         async with world(directory, config or ReplicaConfig()) as w:
             await asyncio.wait_for(body(w), 60)

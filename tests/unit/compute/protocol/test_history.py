@@ -42,15 +42,27 @@ def test_order_of_a_reduced_history() -> None:
         UpdateConfiguration({"a": 2, "b": 3}),
     ]
     assert [type(c) for c in reduced(*commands)] == [
-        Hello, CreateInstance, UpdateConfiguration, CreateDataflow, Schedule, type(commands[5]), AllowCompaction,
-        AllowWrites, InitializationComplete,
+        Hello,
+        CreateInstance,
+        UpdateConfiguration,
+        CreateDataflow,
+        Schedule,
+        type(commands[5]),
+        AllowCompaction,
+        AllowWrites,
+        InitializationComplete,
     ]
     assert UpdateConfiguration({"a": 2, "b": 3}) in reduced(*commands)
 
 
 def test_a_dropped_dataflow_leaves_nothing() -> None:
     left = reduced(
-        CreateInstance({}), CreateDataflow(index(A)), Schedule(A), AllowWrites(A), AllowCompaction(A, 4), AllowCompaction(A, None)
+        CreateInstance({}),
+        CreateDataflow(index(A)),
+        Schedule(A),
+        AllowWrites(A),
+        AllowCompaction(A, 4),
+        AllowCompaction(A, None),
     )
     assert left == [CreateInstance({})]
 
@@ -66,7 +78,9 @@ def test_compaction_behind_as_of_does_not_move_it_back() -> None:
 
 
 def test_answered_and_cancelled_peeks_go() -> None:
-    left = reduced(CreateDataflow(index(A)), peek(A, "gone"), peek(A, "here"), CancelPeek("gone"), CancelPeek("unknown"))
+    left = reduced(
+        CreateDataflow(index(A)), peek(A, "gone"), peek(A, "here"), CancelPeek("gone"), CancelPeek("unknown")
+    )
     assert [c.uuid for c in left if hasattr(c, "uuid")] == ["here"]
 
 

@@ -73,7 +73,10 @@ class World:
         arity = LOGS[variant].typ.arity
         self.send(
             Peek(
-                IndexTarget(IDS[variant]), uuid, self.now - 1, MapFilterProject.identity(arity),
+                IndexTarget(IDS[variant]),
+                uuid,
+                self.now - 1,
+                MapFilterProject.identity(arity),
                 RowSetFinishing(project=tuple(range(arity))),
             )
         )
@@ -103,8 +106,10 @@ def test_every_relation_answers(interactive: bool, workers: int) -> None:
 def test_both_runtimes_are_seen_and_ids_do_not_meet() -> None:
     world = World(interactive=True)
     world.send(
-        CreateDataflow(index("u5")), Schedule(GlobalId("u5")),
-        CreateDataflow(over_index("t6", "u5", column=1, one_shot=True)), Schedule(GlobalId("t6")),
+        CreateDataflow(index("u5")),
+        Schedule(GlobalId("u5")),
+        CreateDataflow(over_index("t6", "u5", column=1, one_shot=True)),
+        Schedule(GlobalId("t6")),
         peek("u5", "waits", 50),
     )
     world.tick()

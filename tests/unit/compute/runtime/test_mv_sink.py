@@ -59,7 +59,11 @@ def test_output_is_written_once_and_reported_when_written() -> None:
     w.writer.push(None, None, 12)
     w.settle()
     assert w.writer.frontier == 12
-    assert (contents(shards, 5), contents(shards, 7), contents(shards, 8)) == (Counter({1: 1}), Counter({1: 1}), Counter())
+    assert (contents(shards, 5), contents(shards, 7), contents(shards, 8)) == (
+        Counter({1: 1}),
+        Counter({1: 1}),
+        Counter(),
+    )
 
 
 def test_nothing_is_written_before_it_may_be() -> None:

@@ -69,7 +69,9 @@ def test_what_reads_a_rebuilt_index_is_rebuilt() -> None:
 
 def test_an_instance_that_differs_ends_the_process() -> None:
     with pytest.raises(IncompatibleInstance):
-        reconcile(ComputeCommandHistory([INSTANCE]), [CreateInstance({}, logging_interval_ms=5), InitializationComplete()])
+        reconcile(
+            ComputeCommandHistory([INSTANCE]), [CreateInstance({}, logging_interval_ms=5), InitializationComplete()]
+        )
 
 
 @pytest.mark.parametrize("interactive", [True, False])
@@ -85,9 +87,12 @@ def test_a_new_connection(interactive: bool, workers: int) -> None:
     w.said.clear()
     w.shards.append("other", 0, 4, None)
     w.send(
-        Hello("second"), INSTANCE,
-        CreateDataflow(index(U5, as_of=1)), Schedule(U5),
-        CreateDataflow(over_index(U6, U5, 1, column=1)), Schedule(U6),
+        Hello("second"),
+        INSTANCE,
+        CreateDataflow(index(U5, as_of=1)),
+        Schedule(U5),
+        CreateDataflow(over_index(U6, U5, 1, column=1)),
+        Schedule(U6),
         InitializationComplete(),
     )
     w.settle()

@@ -98,7 +98,9 @@ def test_a_reader_that_is_created_and_dropped_while_the_other_side_compacts() ->
     w.settle()
     w.write([(2, "b")], 9)
     # Interactive stands still while maintenance goes through everything that follows.
-    w.send(CreateDataflow(over_index(T7, U5, 0, column=1, one_shot=True)), Schedule(T7), *drop(T7), AllowCompaction(U5, 9))
+    w.send(
+        CreateDataflow(over_index(T7, U5, 0, column=1, one_shot=True)), Schedule(T7), *drop(T7), AllowCompaction(U5, 9)
+    )
     w.run(w.maintenance)
     w.settle()
     w.send(*drop(U5))
@@ -223,8 +225,11 @@ def test_an_import_without_snapshot_shows_only_what_follows() -> None:
     read = over_index(T7, U5, 5, column=1, one_shot=True)
     imports = {id: msgspec.structs.replace(i, with_snapshot=False) for id, i in read.index_imports.items()}
     w.send(
-        CreateDataflow(index(U5, as_of=5)), Schedule(U5),
-        CreateDataflow(msgspec.structs.replace(read, index_imports=imports)), Schedule(T7), peek(T7, "p", 5),
+        CreateDataflow(index(U5, as_of=5)),
+        Schedule(U5),
+        CreateDataflow(msgspec.structs.replace(read, index_imports=imports)),
+        Schedule(T7),
+        peek(T7, "p", 5),
     )
     w.settle()
     assert w.keys("p") == []
@@ -255,8 +260,16 @@ def test_a_divergent_read_can_be_dropped_and_leaves_the_worker_idle(interactive:
     start = r.Constant((((encode_datum(INT8, 0),), 1),), relation)
     endless = r.LetRec((0,), (r.Union((start, step)),), (relation,), r.Get(0, relation))
     read = DataflowDescription(
-        "endless", {}, {}, lower([(GlobalId("t6"), endless)], {}), {T7: IndexExport(IndexDesc(GlobalId("t6"), (Ref(0),)), relation)},
-        {}, 0, 1, DataflowClass.ONE_SHOT_READ, recursive=True,
+        "endless",
+        {},
+        {},
+        lower([(GlobalId("t6"), endless)], {}),
+        {T7: IndexExport(IndexDesc(GlobalId("t6"), (Ref(0),)), relation)},
+        {},
+        0,
+        1,
+        DataflowClass.ONE_SHOT_READ,
+        recursive=True,
     )
     w.send(CreateDataflow(read), Schedule(T7), peek(T7, "p"), CreateDataflow(index(U5)), Schedule(U5))
     w.run_for(300)

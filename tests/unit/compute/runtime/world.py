@@ -99,11 +99,17 @@ class World:
         return [r for _, _, r in self.said if isinstance(r, SubscribeBatch) and r.id == id]
 
     def rendered(self, id: str) -> list[Role]:
-        return [role for role, _, r in self.said if isinstance(r, Status) and r.kind == "rendered" and id in decode_rendered(r.payload).exports]
+        return [
+            role
+            for role, _, r in self.said
+            if isinstance(r, Status) and r.kind == "rendered" and id in decode_rendered(r.payload).exports
+        ]
 
     def violations(self) -> list[tuple[Role, str]]:
         return [
-            (role, r.payload.decode()) for role, _, r in self.said if isinstance(r, Status) and r.kind == "protocol_violation"
+            (role, r.payload.decode())
+            for role, _, r in self.said
+            if isinstance(r, Status) and r.kind == "protocol_violation"
         ]
 
     def assert_empty(self) -> None:
