@@ -137,14 +137,13 @@ class Worker:
         self._apply(command)
 
     def _apply(self, command: ComputeCommand) -> None:
-        if isinstance(command, (Peek, CancelPeek)):
-            if isinstance(command, Peek):
-                self._peek(command)
-            else:
-                self.peeks.cancel(command.uuid)
-            return
-        self._history.push(command)
+        if not isinstance(command, (Peek, CancelPeek)):
+            self._history.push(command)
         match command:
+            case Peek():
+                self._peek(command)
+            case CancelPeek(uuid):
+                self.peeks.cancel(uuid)
             case CreateInstance():
                 self._create_instance(command)
             case CreateDataflow(dataflow):
@@ -596,10 +595,6 @@ class Worker:
     def leftovers(self) -> dict[str, int]:
         """What is alive, for leak checks."""
         return {
-            "dataflows": len(self._dataflows),
-            "exports": len(self._hosted),
-            "peers": len(self._peers),
-            "peeks": len(self.peeks),
-            "importers": len(self._importers),
-            "writers": len(self._writers),
-        }
+            "dataflows": len(self._dataflows), "exports": len(self._hosted), "peers": len(self._peers),
+            "peeks": len(self.peeks), "importers": len(self._importers), "writers": len(self._writers),
+        }  # fmt: skip
