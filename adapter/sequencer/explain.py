@@ -10,8 +10,9 @@ from adapter.coord.describe import explain_column, text_desc
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Rows
 from adapter.coord.timestamp_selection import explain as explain_time
+from adapter.explain import Explained, ExplainOptions, explain
 from adapter.sequencer.explain_object import explain_object
-from adapter.sequencer.explain_text import explain_plan
+from adapter.sequencer.explain_text import CatalogNames, explain_plan
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.peek import PeekPlan
 from adapter.sequencer.rows import constant_rows
@@ -48,7 +49,9 @@ class ExplainSequencer:
     async def explain(self, session: Session, prepared: Prepared, plan: ExplainPlan, params: tuple[Any, ...]) -> Rows:
         desc = text_desc(explain_column(plan))
         if plan.stage == "raw" and plan.raw_text is not None:
-            return constant_rows(desc, [(plan.raw_text,)])
+            options = ExplainOptions.parse(plan.options, plan.format, plan.verbose)
+            raw = Explained(raw_text=plan.raw_text, cluster=session.vars.cluster)
+            return constant_rows(desc, [(explain("raw", raw, options, CatalogNames(self._c)),)])
         text = explain_object(self._c, plan)
         if text is not None:
             return constant_rows(desc, [(text,)])
@@ -57,10 +60,10 @@ class ExplainSequencer:
         if names - {"mz_now"}:
             mir = substitute(mir, session_value(session, self._c, params, prepared.param_types))
         if plan.stage in ("raw", "decorrelated"):
-            return constant_rows(desc, [(explain_plan(self._c, None, mir, finishing, plan),)])
+            return constant_rows(desc, [(explain_plan(self._c, None, mir, finishing, plan, session.vars.cluster),)])
         if plan.stage == "locally_optimized":
             local = optimize_local(inline_views(mir, self._c.definition))
-            return constant_rows(desc, [(explain_plan(self._c, None, local, finishing, plan),)])
+            return constant_rows(desc, [(explain_plan(self._c, None, local, finishing, plan, session.vars.cluster),)])
         peek: PeekPlan = await self._c.sequencer.peeks.plan_mir(session, mir, finishing)
         return constant_rows(desc, [(explain_plan(self._c, peek, peek.mir, finishing, plan),)])
 
