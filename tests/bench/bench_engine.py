@@ -1,7 +1,8 @@
 """The engine alone, without SQL, storage or sockets. Each arm prints rows, percentiles and a ratio to its baseline.
 
-    python -m tests.bench.bench_engine [hydrate update extremes memory recursion]
+    python -m tests.bench.bench_engine [hydrate pathway update extremes memory recursion]
 
+pathway     the same join and sums in Pathway, where that package is installed (`pip install pathway`)
 hydrate     SELECT g, sum(v), count(*) FROM a JOIN b USING (k) GROUP BY g, against the same job in bare numpy calls
 update      one row into that view, at a small and a large state
 extremes    a retraction of the maximum of a group of a million rows; a delete of the first row of a top 10
@@ -151,6 +152,29 @@ def hydrate(n: int = 1_000_000) -> None:
     print("  slices: {} of p50 {:.1f} ms, p99.9 {:.1f} ms, max {:.1f} ms".format(len(slices), *longest))
 
 
+def pathway(n: int = 1_000_000) -> None:
+    """Pathway's own time leaves out the making of its input tables, as ours leaves out the making of columns."""
+    try:
+        import pandas
+        import pathway as pw
+    except ImportError:
+        print("pathway: not installed, not measured")
+        return
+    d, a, v, b, g = join_view(n)
+    start = time.perf_counter()
+    run(d)
+    engine = time.perf_counter() - start
+    left = pw.debug.table_from_pandas(pandas.DataFrame({"k": a, "v": v.astype(np.int64)}))
+    right = pw.debug.table_from_pandas(pandas.DataFrame({"k": b, "g": g}))
+    joined = left.join(right, left.k == right.k).select(g=right.g, v=left.v)
+    view = joined.groupby(pw.this.g).reduce(pw.this.g, s=pw.reducers.sum(pw.this.v), n=pw.reducers.count())
+    start = time.perf_counter()
+    groups = len(pw.debug.table_to_pandas(view))
+    other = time.perf_counter() - start
+    print(f"pathway {pw.__version__}: {n} x {len(b)} rows, {groups} groups in {other:.2f} s; engine {engine:.3f} s")
+    print(f"  ratio {other / engine:.0f}")
+
+
 def update(sizes: tuple[int, ...] = (10_000, 5_000_000), count: int = 1_000) -> None:
     medians = []
     for n in sizes:
@@ -243,6 +267,7 @@ def recursion(edges: int = 100_000, count: int = 50) -> None:
 
 ARMS: dict[str, Callable[[], None]] = {
     "hydrate": hydrate,
+    "pathway": pathway,
     "update": update,
     "extremes": extremes,
     "memory": memory,
