@@ -290,10 +290,9 @@ def plan_explain(ctx: PlanContext, statement: st.Explain) -> p.Plan:
     from adapter.sql.plan.statement import plan_in
 
     if statement.kind == "analyze":
-        target = None
-        if statement.target is not None:
-            target = ctx.resolve(statement.target[1], statement.pos).id
-        return p.ExplainAnalyzePlan(statement.what, target, "skew" in statement.options, statement.format == "sql")
+        from adapter.sql.plan.analyze import plan_analyze
+
+        return plan_analyze(ctx, statement)
     if statement.kind == "timestamp":
         assert isinstance(statement.statement, st.SelectStatement)
         select = plan_select_statement(ctx, statement.statement)
