@@ -52,7 +52,14 @@ class Queries:
         if outer and self.chance(0.2):
             value = f"{value} + {self.random.choice(outer)}"
         call = self.random.choice(
-            ["count(*)", f"count({value})", f"sum({value})", f"min({value})", f"max({value})", f"count(DISTINCT {value})"]
+            [
+                "count(*)",
+                f"count({value})",
+                f"sum({value})",
+                f"min({value})",
+                f"max({value})",
+                f"count(DISTINCT {value})",
+            ]
         )
         if self.chance(0.15):
             call += f" FILTER (WHERE {self.comparison(columns, 0)})"
@@ -107,7 +114,19 @@ class Queries:
     def from_clause(self, outer: list[Column], depth: int) -> tuple[str, list[Column]]:
         text, columns = self.factor(outer, depth)
         while self.chance(0.4 if depth > 0 else 0.2):
-            kind = self.random.choice(["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "LATERAL", "LEFT JOIN LATERAL"])
+            kind = self.random.choice(
+                [
+                    "JOIN",
+                    "JOIN",
+                    "LEFT JOIN",
+                    "LEFT JOIN",
+                    "RIGHT JOIN",
+                    "FULL JOIN",
+                    "CROSS JOIN",
+                    "LATERAL",
+                    "LEFT JOIN LATERAL",
+                ]
+            )
             if "LATERAL" in kind:
                 query, width = self.query(columns + outer, depth - 1)
                 alias = self.alias()
@@ -155,7 +174,9 @@ class Queries:
             if self.chance(0.5):
                 body += f" LEFT JOIN {name} AS {other} ON {columns[0]} = {other}.{names[-1]}"
             if self.chance(0.5):
-                body += f" WHERE {columns[0]} IN (SELECT {names[0]} FROM {name} AS y WHERE y.{names[-1]} >= {columns[-1]})"
+                body += (
+                    f" WHERE {columns[0]} IN (SELECT {names[0]} FROM {name} AS y WHERE y.{names[-1]} >= {columns[-1]})"
+                )
             return f"WITH {name}({', '.join(names)}) AS ({inner}) {body}", width
         width = self.random.randint(1, 3)
         return self.select(outer, depth, width), width
@@ -165,14 +186,19 @@ class Queries:
         where = self.where(columns + outer, depth)
         if self.chance(0.25):
             keys = [self.random.choice(columns) for _ in range(self.random.randint(0, 2))]
-            items = [self.random.choice(keys) if keys and self.chance(0.5) else self.aggregate(columns, outer, depth) for _ in range(width)]
+            items = [
+                self.random.choice(keys) if keys and self.chance(0.5) else self.aggregate(columns, outer, depth)
+                for _ in range(width)
+            ]
             text = f"SELECT {', '.join(items)} FROM {source}{where}"
             if keys:
                 text += f" GROUP BY {', '.join(keys)}"
             elif not any("(" in item for item in items):
                 text += " GROUP BY ()"
             if self.chance(0.3):
-                text += f" HAVING {self.random.choice(['count(*) > 1', 'max(' + columns[0] + ') >= 1', 'count(*) < 9'])}"
+                text += (
+                    f" HAVING {self.random.choice(['count(*) > 1', 'max(' + columns[0] + ') >= 1', 'count(*) < 9'])}"
+                )
             return text
         items = [self.number(columns + outer, depth) for _ in range(width)]
         distinct = "DISTINCT " if self.chance(0.15) else ""

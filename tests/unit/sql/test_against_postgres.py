@@ -35,7 +35,9 @@ def random_rows(random: Random) -> Rows:
     def value() -> int | None:
         return None if random.random() < 0.2 else random.randint(0, 3)
 
-    return {name: [tuple(value() for _ in columns) for _ in range(random.randint(0, 6))] for name, columns in TABLES.items()}
+    return {
+        name: [tuple(value() for _ in columns) for _ in range(random.randint(0, 6))] for name, columns in TABLES.items()
+    }
 
 
 def ours(sql: str, rows: Rows) -> Counter[tuple[Any, ...]] | str:
@@ -102,5 +104,3 @@ def test_random_queries_agree(postgres_dsn: str, seed: int) -> None:
         connection.execute("SET statement_timeout = '2s'")
         different = check(connection, seed, 40)
     assert not different, "\n".join(different[:3])
-
-
