@@ -42,8 +42,6 @@ def plan_desc(plan: p.Plan, session: Session) -> RelationDesc | None:
             return text_desc(explain_column(plan))
         case p.ExplainTimestampPlan():
             return text_desc("Timestamp")
-        case p.ExplainAnalyzePlan():
-            return text_desc("Analyze")
         case p.ShowVariablePlan(name):
             return text_desc(name)
         case p.ShowAllVariablesPlan():

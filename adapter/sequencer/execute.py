@@ -34,7 +34,6 @@ _ANYWHERE = (
     p.SubscribePlan,
     p.ExplainPlan,
     p.ExplainTimestampPlan,
-    p.ExplainAnalyzePlan,
     p.CopyFromPlan,
     p.SetVariablePlan,
     p.ResetAllPlan,
@@ -143,8 +142,6 @@ class Sequencer:
                 return await self.explains.explain(session, prepared, plan, params)
             case p.ExplainTimestampPlan():
                 return await self.explains.explain_timestamp(session, prepared, plan)
-            case p.ExplainAnalyzePlan():
-                raise SqlError("0A000", "EXPLAIN ANALYZE not yet supported")
             case p.InsertPlan():
                 return await self.dml.insert(session, prepared, plan, params)
             case p.UpdatePlan():

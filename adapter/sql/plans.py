@@ -102,16 +102,6 @@ class ExplainTimestampPlan:
     select: SelectPlan
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainAnalyzePlan:
-    """what: subset of memory, cpu, hints. target: index or materialized view, None = the cluster. as_sql: show the query instead."""
-
-    what: tuple[str, ...]
-    target: GlobalId | None
-    skew: bool = False
-    as_sql: bool = False
-
-
 # ---- writes
 
 
@@ -495,7 +485,6 @@ Plan = (
     | SubscribePlan
     | ExplainPlan
     | ExplainTimestampPlan
-    | ExplainAnalyzePlan
     | InsertPlan
     | UpdatePlan
     | DeletePlan
