@@ -23,7 +23,6 @@ from adapter.sequencer.settings import SettingsSequencer
 from adapter.sequencer.subscribe import SubscribeSequencer
 from adapter.sql import plans as p
 from adapter.sql import statements as st
-from mzlite.repr.errors import SqlError
 
 if TYPE_CHECKING:
     from adapter.coord.coordinator import Coordinator
