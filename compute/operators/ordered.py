@@ -30,6 +30,7 @@ from mzlite.repr.column import I64, U64, Column, concat, rows_equal, sort_permut
 from mzlite.repr.fixed import FixedColumn
 from mzlite.repr.interval import DAY_US, IntervalColumn
 from mzlite.repr.numeric import NumericColumn
+from mzlite.repr.types import Layout
 from mzlite.repr.updates import Updates, consolidate
 from mzlite.repr.var import VarColumn
 
@@ -93,6 +94,31 @@ def order_of(column: Column, by: ColumnOrder) -> I64:
     return codes
 
 
+# Layouts whose every value, and NULL, fits the upper half of a packed order.
+_NARROW = {Layout.BOOL, Layout.I16, Layout.I32, Layout.U16, Layout.U32, Layout.DATE}
+_LOW_BITS = 30
+_NULL_RANK = 1 << 32
+
+
+def packed(first: Column, by: ColumnOrder, second: Column, then: ColumnOrder) -> I64:
+    """Two ORDER BY items in one int64: the first exactly, ties by as much of the second as fits.
+
+    first: of a narrow layout. A column of few values would otherwise leave long runs of equal orders.
+    """
+    assert isinstance(first, FixedColumn), first
+    high = first.values.astype(np.int64)
+    if by.desc:
+        high = -high
+    if first.valid is not None:
+        high = np.where(first.valid, high, _NULL_RANK if by.nulls_last else -_NULL_RANK)
+    half = 1 << (_LOW_BITS - 1)
+    if isinstance(second, FixedColumn) and second.values.dtype.kind in "iu":
+        low = np.clip(order_of(second, then), -half, half - 1)  # small numbers exactly
+    else:
+        low = order_of(second, then) >> (64 - _LOW_BITS)
+    return (high << _LOW_BITS) + (low + half)
+
+
 class OrderedTrace:
     """Rows by key, in the order of `order_by` (over the stored columns; ties by the whole row)."""
 
@@ -112,13 +138,17 @@ class OrderedTrace:
         self.touched: list[Front] = []
 
     def push(self, columns: Sequence[Column], time: U64, diff: I64) -> None:
-        n = len(time)
-        if self.order_by:
-            first = self.order_by[0]
-            order = order_of(columns[first.column], first)
-        else:
-            order = np.zeros(n, np.int64)
-        self.builder.push(columns, time, diff, order)
+        self.builder.push(columns, time, diff, self._order(columns, len(time)))
+
+    def _order(self, columns: Sequence[Column], n: int) -> I64:
+        if not self.order_by:
+            return np.zeros(n, np.int64)
+        first = self.order_by[0]
+        column = columns[first.column]
+        if len(self.order_by) > 1 and column.layout in _NARROW:
+            then = self.order_by[1]
+            return packed(column, first, columns[then.column], then)
+        return order_of(column, first)
 
     def seal_round(self) -> Iterator[None]:
         self.old = self.new = View(self.spine.chain())
@@ -168,7 +198,7 @@ class OrderedTrace:
         code = int(points.codes[i])
         if len(self.fronts) >= MAX_FRONTS or code in self.fronts or not len(diff) or len(diff) > MAX_ROWS:
             return
-        order = order_of(columns[self.order_by[0].column], self.order_by[0])
+        order = self._order(columns, len(diff))
         keys = tuple(c.take(np.array([i])) for c in points.keys)
         front = Front(code, keys, Live(columns, diff, order, horizon))
         # What stood here before this round is not known: it is read from the trace.

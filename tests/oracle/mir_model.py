@@ -44,6 +44,7 @@ SCALARS: dict[str, Callable[..., Any]] = {
     "eq_numeric": _strict(lambda a, b: a == b),
     "eq_bool": _strict(lambda a, b: a == b),
     "cast_int8_mz_timestamp": lambda a: a,
+    "cast_int8_int4": lambda a: a,
     "lt_mz_timestamp": _strict(lambda a, b: a < b),
     "lte_mz_timestamp": _strict(lambda a, b: a <= b),
     "gt_mz_timestamp": _strict(lambda a, b: a > b),

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from compute.render.context import RenderContext
 from compute.render.dataflow import Dataflow
 from mzlite.expr import relation as r
-from mzlite.expr.scalar import Aggregate, ColumnOrder, Ref
+from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, Ref
 from mzlite.expr.typecheck import typ
 from mzlite.repr.column import set_hash_mask
-from mzlite.repr.types import INT8
+from mzlite.repr.types import INT4, INT8
 from tests.oracle.harness import describe, exported, push, read, run
 from tests.oracle.mir_model import evaluate
 from tests.oracle.plans import Change, inputs_at, literal, source
@@ -29,7 +29,12 @@ ROUNDS = 40
 
 
 def plans(random: Random) -> r.Mir:
-    table = source("u1")
+    table: r.Mir = source("u1")
+    if random.random() < 0.4:  # two order columns in one: the first narrow, with few values
+        narrow = r.Map(table, (Call("cast_int8_int4", (Ref(0),), INT4),))
+        first = ColumnOrder(2, random.random() < 0.5, random.random() < 0.5)
+        then = ColumnOrder(1, random.random() < 0.5)
+        return r.TopK(narrow, (), (first, then), literal(random.randint(1, 3)), random.choice([0, 1]))
     key: Any = random.choice([(), (Ref(0),)])
     both = (Aggregate("min_int8", (Ref(1),), INT8), Aggregate("max_int8", (Ref(1),), INT8))
     order = (ColumnOrder(1, random.random() < 0.5, random.random() < 0.5),)
