@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from adapter.sql import hir
 from adapter.sql.plan.context import PlanContext
+from adapter.sql.plan.overload import resolve_call, resolve_operator
+from mzlite.expr import aggregates, table_functions
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import Literal
 from mzlite.repr.datum import encode_datum
 from mzlite.repr.errors import SqlError
 from mzlite.repr.typenames import oid_of, type_by_name
-from mzlite.repr.types import REGCLASS, REGPROC, REGTYPE, ScalarType
+from mzlite.repr.types import INT4, OID, REGCLASS, REGPROC, REGTYPE, TEXT, ScalarType
+
+_REGISTERED = frozenset(("regclass", "regtype", "regproc"))
 
 
 def cast_registered(ctx: PlanContext, e: hir.Scalar, typ: ScalarType) -> hir.Scalar | None:
-    """A string literal cast to regclass, regtype or regproc; None when that is not what this is."""
-    if typ.kind not in ("regclass", "regtype", "regproc") or not isinstance(e, Literal) or e.value is None:
+    """A cast between names and regclass, regtype or regproc; None when that is not what this is."""
+    source = hir.type_of(e)
+    if source.kind in _REGISTERED and typ.kind in ("text", "varchar"):
+        return _name_of(ctx, e, source.kind)
+    if typ.kind not in _REGISTERED or source.kind not in ("unknown", "text", "varchar"):
         return None
-    if e.typ.kind not in ("unknown", "text", "varchar"):
+    if not isinstance(e, Literal):
+        return None if source.kind == "unknown" or typ.kind != "regclass" else _oid_of_name(ctx, e)
+    if e.value is None:
         return None
     text = e.value.decode().strip()
     if text.isdigit() and int(text) < 1 << 32:
@@ -37,16 +46,44 @@ def cast_registered(ctx: PlanContext, e: hir.Scalar, typ: ScalarType) -> hir.Sca
                 raise SqlError("42704", f'type "{text}" does not exist')
             return Literal(encode_datum(REGTYPE, item.oid), REGTYPE)
         case _:
-            return Literal(encode_datum(REGPROC, function_oid(parts[-1], text)), REGPROC)
+            name = parts[-1]
+            if not (FUNCTIONS.by_name(name) or aggregates.by_name(name) or table_functions.by_name(name)):
+                raise SqlError("42883", f'function "{text}" does not exist')
+            found = _lookup(ctx, ("pg_catalog", "pg_proc"), "proname", "oid", Literal(name.encode(), TEXT))
+            return hir.Call("cast_oid_regproc", (found,), REGPROC)
 
 
-def function_oid(name: str, shown: str) -> int:
-    """The oid pg_proc gives a function's first overload."""
-    if not FUNCTIONS.by_name(name):
-        raise SqlError("42883", f'function "{shown}" does not exist')
-    import zlib
+def _name_of(ctx: PlanContext, e: hir.Scalar, kind: str) -> hir.Scalar:
+    """regclass::text and the like: the object's name, or the number when there is no such object."""
+    oid = hir.Call(f"cast_{kind}_oid", (e,), OID)
+    number = hir.Call("cast_oid_text", (oid,), TEXT)
+    if kind == "regtype":
+        name: hir.Scalar = hir.Call("format_type_oid_int4", (oid, Literal(None, INT4)), TEXT)
+    elif kind == "regclass":
+        name = _lookup(ctx, ("mz_catalog", "mz_objects"), "oid", "name", oid)
+    else:
+        name = _lookup(ctx, ("pg_catalog", "pg_proc"), "oid", "proname", oid)
+    return hir.Call("coalesce", (name, number), TEXT)
 
-    return 20_000 + zlib.crc32(FUNCTIONS.by_name(name)[0].id.encode()) % 1_000_000
+
+def _oid_of_name(ctx: PlanContext, e: hir.Scalar) -> hir.Scalar:
+    """text::regclass of a computed name: unqualified names only."""
+    found = _lookup(ctx, ("mz_catalog", "mz_objects"), "name", "oid", e)
+    return hir.Call("cast_oid_regclass", (found,), REGCLASS)
+
+
+def _lookup(ctx: PlanContext, relation: tuple[str, str], by: str, want: str, value: hir.Scalar) -> hir.Scalar:
+    """(SELECT max(want) FROM relation WHERE by = value)"""
+    item = ctx.relation(relation)
+    desc = item.desc
+    assert desc is not None
+    types = [c.scalar for c in desc.typ.columns]
+    key, wanted = desc.names.index(by), desc.names.index(want)
+    equal = resolve_operator(ctx, "=", (hir.Column(0, key, types[key], by), hir.shift(value, 1)))
+    entry, args = resolve_call(ctx, aggregates.by_name("max"), (hir.Column(0, wanted, types[wanted], want),), "max")
+    typ = entry.result_type([hir.type_of(a) for a in args])
+    rows = hir.Filter(hir.Get(item.id, desc.typ), (equal,))
+    return hir.ScalarQuery(hir.Reduce(rows, (), (hir.Aggregate(entry.id, args, typ),)), typ)
 
 
 def split_name(text: str) -> tuple[str, ...]:
