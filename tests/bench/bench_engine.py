@@ -12,6 +12,7 @@ recursion   reachability: adding and removing one edge against computing it
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -155,8 +156,8 @@ def hydrate(n: int = 1_000_000) -> None:
 def pathway(n: int = 1_000_000) -> None:
     """Pathway's own time leaves out the making of its input tables, as ours leaves out the making of columns."""
     try:
-        import pandas
-        import pathway as pw
+        pandas: Any = importlib.import_module("pandas")
+        pw: Any = importlib.import_module("pathway")
     except ImportError:
         print("pathway: not installed, not measured")
         return

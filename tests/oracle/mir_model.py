@@ -211,9 +211,9 @@ def _evaluate(e: r.Mir, env: Mapping[Any, Any]) -> Rows:
             for k, rows_of_group in by_key.items():
                 stop = None
                 if limit is not None:
-                    padded = [None] * (max(group_key, default=-1) + 1)
-                    for i, v in zip(group_key, k):
-                        padded[i] = v
+                    padded: list[Any] = [None] * (max(group_key, default=-1) + 1)
+                    for column, v in zip(group_key, k):
+                        padded[column] = v
                     value = scalar(limit, padded)
                     stop = None if value is None else offset + value
                 for row in in_order(rows_of_group, order_by)[offset:stop]:
@@ -224,8 +224,8 @@ def _evaluate(e: r.Mir, env: Mapping[Any, Any]) -> Rows:
                 partitions.setdefault(tuple(row[i] for i in partition_by), []).append(row)
             for rows_of_group in partitions.values():
                 ordered = in_order(rows_of_group, order_by)
-                for i, row in enumerate(ordered):
-                    out[(*row, *(window(c.func, c.args, ordered, i, order_by) for c in calls))] += 1
+                for at_row, row in enumerate(ordered):
+                    out[(*row, *(window(c.func, c.args, ordered, at_row, order_by) for c in calls))] += 1
         case r.Negate(input):
             for row, n in evaluate(input, env).items():
                 out[row] -= n

@@ -39,7 +39,8 @@ def plans(random: Random) -> r.Mir:
     both = (Aggregate("min_int8", (Ref(1),), INT8), Aggregate("max_int8", (Ref(1),), INT8))
     order = (ColumnOrder(1, random.random() < 0.5, random.random() < 0.5),)
     top = r.TopK(table, tuple(k.column for k in key), order, literal(random.randint(1, 3)), random.choice([0, 0, 1]))
-    return random.choice([r.Reduce(table, key, both), top, top])
+    choices: list[r.Mir] = [r.Reduce(table, key, both), top, top]
+    return random.choice(choices)
 
 
 def history(random: Random) -> list[Change]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from random import Random
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -44,14 +45,12 @@ def test_any_number_of_workers(seed: int, depth: int, worker_count: int) -> None
 
 def test_a_failing_case_shrinks() -> None:
     """The shrinker itself: with a law that no change may touch u1, what remains is one change of u1."""
-    import tests.support.engine_check as module
-
     case = next(c for c in (random_case(Random(s), 3) for s in range(50)) if any(x[0] == "u1" for x in c.changes))
-    real = module.difference
-    try:
-        module.difference = lambda c: "touched" if any(x[0] == "u1" for x in c.changes) else None
-        small: Case = shrink(case)
-    finally:
-        module.difference = real
+
+    def touched(case: Case) -> str | None:
+        return "touched" if any(x[0] == "u1" for x in case.changes) else None
+
+    with patch("tests.support.engine_check.difference", touched):
+        small = shrink(case)
     assert [c[0] for c in small.changes] == ["u1"] and not small.bounds
     assert difference(small) is None
