@@ -36,6 +36,7 @@ from adapter.transform.simplify_scalars import simplify_scalars
 from adapter.transform.threshold_elision import threshold_elision
 from adapter.transform.top_k_fusion import top_k_fusion
 from adapter.transform.union_cancellation import union_cancellation
+from adapter.transform.window_top_k import window_top_k
 from mzlite.expr import relation as r
 from mzlite.expr.typecheck import PlanError, check
 from mzlite.repr.errors import SqlError
@@ -73,6 +74,7 @@ LOGICAL: tuple[Step, ...] = (
     Step(predicate_pushdown, "filters and join keys to where they act"),
     Step(non_null_requirements, "outer joins become inner while predicates stand right above them", (r.Union,)),
     Step(fold_constants, "pushed predicates may meet constants"),
+    Step(window_top_k, "filters stand right above windows now; before columns nobody reads go", (r.Window,)),
     Step(union_cancellation, "what outer joins and subqueries subtract may be all they add", (r.Union,)),
     Step(fusion, "what pushdown left behind"),
     Step(projection_pushdown, "columns nobody reads now that predicates have settled"),

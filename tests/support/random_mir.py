@@ -87,7 +87,7 @@ class RandomMir:
         make = rng.choice(
             [self._filter, self._map, self._project, self._join, self._reduce, self._distinct, self._union, self._except,
              self._topk, self._let, self._left_join, self._null_safe_left_join, self._flat_map, self._window, self._count,
-             self._semijoin, self._lookup, self._recursive, self._limit_of_limit, self._lateral]
+             self._semijoin, self._lookup, self._recursive, self._limit_of_limit, self._lateral, self._first_rows]
         )  # fmt: skip
         return make(depth)
 
@@ -324,3 +324,16 @@ class RandomMir:
         """A column among `arity` ones from `base` on, or something of it."""
         column = Ref(base + self.rng.randrange(arity))
         return column if self.rng.random() < 0.7 else Call("coalesce", (column, literal(1)), INT4)
+
+    def _first_rows(self, depth: int) -> r.Mir:
+        """A filter on row_number()."""
+        input = self.relation(depth - 1)
+        n = self._arity(input)
+        order = tuple(
+            ColumnOrder(c, self.rng.random() < 0.5) for c in self.rng.sample(range(n), self.rng.randint(0, n))
+        )
+        part = tuple(sorted(self.rng.sample(range(n), self.rng.randint(0, min(1, n)))))
+        window = r.Window(input, part, order, (WindowCall("row_number", (), INT8),))
+        bound = Literal(encode_datum(INT8, self.rng.randint(0, 3)), INT8)
+        test = Call(self.rng.choice(["lte_int8", "lt_int8", "eq_int8", "gt_int8"]), (Ref(n), bound), BOOL)
+        return self._narrow(r.Filter(window, (test, *((self.predicate(n, 0),) if self.rng.random() < 0.3 else ()))), n)

@@ -19,10 +19,11 @@ from mzlite.expr import relation as r
 from mzlite.expr.aggregates import AGGREGATES
 from mzlite.expr.functions import FUNCTIONS, polymorphic
 from mzlite.expr.functions.registry import Registry, Signature, bind
-from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, TableFunc
+from mzlite.expr.scalar import Aggregate, Call, ColumnOrder, If, Literal, Ref, Scalar, TableFunc, WindowCall
 from mzlite.expr.table_functions import TABLE_FUNCTIONS
 from mzlite.expr.typecheck import Types
 from mzlite.expr.typing import scalar_type
+from mzlite.expr.window_functions import WINDOW_FUNCTIONS
 from mzlite.repr import types as t
 from mzlite.repr.datum import encode_datum
 from mzlite.repr.errors import SqlError
@@ -222,6 +223,14 @@ class _Parser:
                     int(options.get("offset", "0")),
                     "monotonic" in rest.split(),
                 )
+            case "Window":
+                calls = _split(options.get("functions", "[]")[1:-1], ",")
+                return r.Window(
+                    input,
+                    tuple(int(c) for c in re.findall(r"#(\d+)", options.get("partition_by", ""))),
+                    _orders(options.get("order_by", "")),
+                    tuple(self._window_call(c, columns) for c in calls),
+                )
             case "Negate":
                 return r.Negate(input)
             case "Threshold":
@@ -230,6 +239,16 @@ class _Parser:
                 keys_text = options.get("keys", "[]")
                 return r.ArrangeBy(input, tuple(self.scalars(k, columns) for k in _split(keys_text[1:-1], ",")))
         raise MirSyntaxError(f"unknown node {word!r}")
+
+    def _window_call(self, text: str, columns: Sequence[ColumnType]) -> WindowCall:
+        """With the default frame."""
+        found = re.fullmatch(r"(\w+)\((.*)\)", text.strip())
+        if found is None:
+            raise MirSyntaxError(f"expected a window function, found {text!r}")
+        args = [_Expression(self, a, columns).parse() for a in _split(found[2], ",")]
+        entry, settled = _resolve(WINDOW_FUNCTIONS, found[1], args, columns)
+        typ = entry.result_type([scalar_type(a, columns).scalar for a in settled])
+        return WindowCall(entry.id, tuple(settled), typ)
 
     def _get(self, name: str, env: dict[int, RelationType]) -> r.Mir:
         if re.fullmatch(r"l\d+", name):
