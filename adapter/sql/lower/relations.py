@@ -110,22 +110,20 @@ def _let(r: hir.Let, frame: Frame) -> Low:
 
 
 def _let_rec(r: hir.LetRec, frame: Frame) -> Low:
-    """A recursion that reads an outer row carries its domain's columns through every binding: all outer rows iterate together."""
+    """A recursion that reads an outer row runs for all outer rows at once: every binding starts with the domain's columns."""
     ids = tuple(frame.ids.fresh() for _ in r.ids)
-    domain = frame.domain if any(free_keys(value, frame, frame.depth) for value in r.values) else None
+    correlated = any(free_keys(value, frame, frame.depth) for value in r.values)
+    domain = frame.domain if correlated else None
     keys, key_types = ((), ()) if domain is None else (domain.keys, domain.types)
-    all_types = [(*key_types, *(ColumnType(t) for t in types)) for types in r.types]
     inner = frame
+    all_types = [key_types + tuple(ColumnType(t) for t in types) for types in r.types]
     for hir_id, id, types in zip(r.ids, ids, all_types):
         inner = inner.bound(hir_id, Binding(id, Low(f.get(id, types), keys, types)))
-    at = dataclasses.replace(inner, domain=domain)
-    values: list[mir.Mir] = []
-    for value in r.values:
-        low = lower(value, at)
-        values.append((low if domain is None else attach(low, at)).mir)
+    inside = dataclasses.replace(inner, domain=domain)
+    values = tuple(attach(lower(value, inside), inside).mir for value in r.values)
     body = lower(r.body, inner)
     typs = tuple(RelationType(types) for types in all_types)
-    return Low(mir.LetRec(ids, tuple(values), typs, body.mir, r.limit, r.return_at_limit), body.keys, body.types)
+    return Low(mir.LetRec(ids, values, typs, body.mir, r.limit, r.return_at_limit), body.keys, body.types)
 
 
 # ---- row-wise nodes

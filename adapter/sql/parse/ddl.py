@@ -389,6 +389,15 @@ def cluster_option(c: Cursor) -> tuple[str, st.OptionValue]:
         c.expected("cluster option")
     c.take_op("=")
     name = " ".join(words)
+    if name == "schedule":
+        if c.take("manual"):
+            return name, "manual"
+        if not c.take("on"):
+            c.expected("one of MANUAL or ON")
+        c.expect("refresh")
+        if c.tok.kind == "(":
+            opt.parse_options(c)
+        return name, "on refresh"
     if c.tok.kind in (",", ")", ";", "eof"):
         return name, None
     return name, opt.parse_value(c)

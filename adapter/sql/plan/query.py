@@ -10,15 +10,16 @@ import dataclasses
 
 from adapter.sql import ast, hir
 from adapter.sql.plan import expr
-from adapter.sql.plan.coerce import cast, common_type, is_unknown, settle, to_common, try_cast
+from adapter.sql.plan.coerce import cast, common_type, is_unknown, literal, settle, to_common, try_cast
 from adapter.sql.plan.constants import constant_datum
 from adapter.sql.plan.context import PlanContext
 from adapter.sql.plan.expr import ExprContext
 from adapter.sql.plan.scope import CteBinding, Scope, ScopeColumn
 from adapter.sql.plan.types import type_words
+from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import ColumnOrder, Literal, Unmaterializable
 from mzlite.repr.errors import SqlError, unsupported
-from mzlite.repr.types import INT8, ColumnType, RelationType, ScalarType
+from mzlite.repr.types import BOOL, INT8, ColumnType, RelationType, ScalarType
 
 Expected = tuple[ScalarType | None, ...] | None
 
@@ -134,7 +135,22 @@ def _plan_finished(ctx: PlanContext, query: ast.Query, outer: list[Scope], expec
         raise unsupported("FETCH ... WITH TIES")
     limit = None if query.limit is None else _limit(ctx, query.limit, outer)
     offset = 0 if query.offset is None else _offset(ctx, query.offset, outer)
+    if limit is not None and not isinstance(limit, Literal):
+        return _computed_limit(planned, limit, offset)
     return dataclasses.replace(planned, limit=limit, offset=offset)
+
+
+def _computed_limit(planned: PlannedQuery, limit: hir.Scalar, offset: int) -> PlannedQuery:
+    """A limit that is known only when the query runs: rows are numbered and filtered."""
+    width = len(planned.physical)
+    numbered = hir.Window(planned.limited(), (), planned.order_by, (hir.WindowCall("row_number", (), INT8),))
+    number = hir.Column(0, width, INT8)
+    skipped = literal(INT8, offset)
+    last = hir.Call("add_int8", (limit, skipped), INT8)
+    unlimited = hir.Call(FUNCTIONS["is_null"].bind([INT8]).id, (limit,), BOOL)
+    inside = hir.Call("or", (unlimited, hir.Call("lte_int8", (number, last), BOOL)), BOOL)
+    rel = hir.Filter(numbered, (inside, hir.Call("gt_int8", (number, skipped), BOOL)))
+    return dataclasses.replace(planned, rel=rel, physical=(*planned.physical, INT8), limit=None, offset=0)
 
 
 def plan_body(ctx: PlanContext, body: ast.Body, outer: list[Scope], expected: Expected) -> PlannedQuery:
@@ -174,11 +190,7 @@ def _limit(ctx: PlanContext, node: ast.Expr, outer: list[Scope]) -> hir.Scalar |
     value = _row_count(ctx, node, outer, "LIMIT")
     if isinstance(value, int) and value < 0:
         raise SqlError("2201W", "LIMIT must not be negative")
-    if isinstance(value, int):
-        from adapter.sql.plan.coerce import literal
-
-        return literal(INT8, value)
-    return value
+    return literal(INT8, value) if isinstance(value, int) else value
 
 
 def _offset(ctx: PlanContext, node: ast.Expr, outer: list[Scope]) -> int:

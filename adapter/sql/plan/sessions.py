@@ -202,6 +202,9 @@ def _alter_named(ctx: PlanContext, statement: st.Alter) -> p.Plan:
             return p.RenameNamedPlan(kind, full, statement.to, statement.action == "swap")
         case "set" | "reset" if kind == "cluster":
             values = tuple((name, _text(value)) for name, value in statement.options)
+            given = dict(values)
+            if given.get("schedule", "manual") != "manual" and "replication factor" in given:
+                raise SqlError("42601", "REPLICATION FACTOR cannot be given together with any SCHEDULE other than MANUAL")
             return p.AlterClusterPlan(parts[-1], values, statement.names)
         case "set" | "reset":
             return p.NoopPlan(statement.tag)
@@ -287,6 +290,12 @@ def plan_create_cluster(ctx: PlanContext, statement: st.CreateCluster) -> p.Plan
             factor = int(text)
         else:
             rest.append((name, _text(value)))
+    schedule = dict(rest).get("schedule", "manual")
+    if schedule != "manual":
+        if factor is not None:
+            raise SqlError("42601", "REPLICATION FACTOR cannot be given together with any SCHEDULE other than MANUAL")
+        if statement.replicas is not None or dict(rest).get("managed", "true").lower() in ("false", "off"):
+            raise SqlError("0A000", "cluster schedules other than MANUAL are not supported for unmanaged clusters")
     if statement.replicas is not None:
         if size is not None:
             raise SqlError("42601", "SIZE not supported for unmanaged clusters")
