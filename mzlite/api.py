@@ -73,7 +73,12 @@ def open(dir: str | os.PathLike[str] | None = None) -> Database:
         command += ["--data-dir", str(Path(dir))]
     # A session of its own: Ctrl-C in a terminal cancels a statement, it must not stop the database.
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert process.stdout is not None and process.stderr is not None
     line = process.stdout.readline()

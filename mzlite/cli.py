@@ -100,7 +100,9 @@ def _shell(args: list[str]) -> int:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("dir", nargs="?", metavar="DIR", help="keep the database in this directory (default: in memory)")
+    parser.add_argument(
+        "dir", nargs="?", metavar="DIR", help="keep the database in this directory (default: in memory)"
+    )
     parser.add_argument("--version", action="version", version=f"mzlite {project_version()}")
     _add_statement_options(parser)
     options = parser.parse_args(args)

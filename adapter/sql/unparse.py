@@ -15,7 +15,47 @@ from adapter.sql.parse.cursor import RESERVED
 Qualify = Callable[[tuple[str, ...]], tuple[str, ...]]
 _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _UNSAFE = RESERVED | frozenset(
-    ["as", "and", "or", "not", "null", "true", "false", "case", "when", "then", "else", "end", "array", "list", "map", "row", "interval", "cast", "exists", "any", "all", "some", "on", "using", "join", "left", "right", "full", "inner", "cross", "natural", "lateral", "default", "distinct", "in", "is", "like", "ilike", "between"]
+    [
+        "as",
+        "and",
+        "or",
+        "not",
+        "null",
+        "true",
+        "false",
+        "case",
+        "when",
+        "then",
+        "else",
+        "end",
+        "array",
+        "list",
+        "map",
+        "row",
+        "interval",
+        "cast",
+        "exists",
+        "any",
+        "all",
+        "some",
+        "on",
+        "using",
+        "join",
+        "left",
+        "right",
+        "full",
+        "inner",
+        "cross",
+        "natural",
+        "lateral",
+        "default",
+        "distinct",
+        "in",
+        "is",
+        "like",
+        "ilike",
+        "between",
+    ]
 )
 
 
@@ -107,7 +147,11 @@ class Printer:
                 fields = "" if e.start is None else f" {e.start.upper()}"
                 fields += "" if e.end is None else f" TO {e.end.upper()}"
                 precision = "" if e.precision is None else f"({e.precision})"
-                return f"INTERVAL {string(e.value)}{fields}{precision}" if fields else f"INTERVAL{precision} {string(e.value)}"
+                return (
+                    f"INTERVAL {string(e.value)}{fields}{precision}"
+                    if fields
+                    else f"INTERVAL{precision} {string(e.value)}"
+                )
             case ast.Default():
                 return "DEFAULT"
             case ast.Unary(op, operand):
@@ -204,7 +248,11 @@ class Printer:
         if e.nulls is not None:
             out += f" {e.nulls.upper()} NULLS"
         if e.over is not None:
-            out += f" OVER {ident(e.over.name)}" if _bare_window(e.over) and e.over.name else f" OVER ({self.window(e.over)})"
+            out += (
+                f" OVER {ident(e.over.name)}"
+                if _bare_window(e.over) and e.over.name
+                else f" OVER ({self.window(e.over)})"
+            )
         return out
 
     def window(self, w: ast.WindowSpec) -> str:
@@ -270,9 +318,7 @@ class Printer:
             )
             return f"WITH MUTUALLY RECURSIVE{options} {bindings}"
         word = "WITH RECURSIVE" if q.recursive else "WITH"
-        bindings = ", ".join(
-            f"{ident(c.name)}{self.column_list(c.columns)} AS ({self.query(c.query)})" for c in q.ctes
-        )
+        bindings = ", ".join(f"{ident(c.name)}{self.column_list(c.columns)} AS ({self.query(c.query)})" for c in q.ctes)
         return f"{word} {bindings}"
 
     def column_list(self, columns: Sequence[str]) -> str:
@@ -351,7 +397,13 @@ class Printer:
                 return self.join(t)
 
     def join(self, j: ast.JoinExpr) -> str:
-        words = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN", "cross": "CROSS JOIN"}[j.kind]
+        words = {
+            "inner": "JOIN",
+            "left": "LEFT JOIN",
+            "right": "RIGHT JOIN",
+            "full": "FULL JOIN",
+            "cross": "CROSS JOIN",
+        }[j.kind]
         if j.natural:
             words = f"NATURAL {words}"
         right = self.table(j.right)
@@ -392,7 +444,9 @@ def pretty(sql: str, width: int = 100) -> str:
             options = head[head.index(" WITH (") + 7 :].rstrip(")") if " WITH (" in head else "REFRESH = ON COMMIT"
             out.append(f"    WITH ({options})")
             query = printer.query(statement.query)
-            out.append(f"    AS {query}" if len(query) + 7 <= width else "    AS\n" + _lines(printer, statement.query, 8))
+            out.append(
+                f"    AS {query}" if len(query) + 7 <= width else "    AS\n" + _lines(printer, statement.query, 8)
+            )
             return "\n".join(out) + ";"
         case _:
             return sql + ";"
@@ -409,5 +463,3 @@ def _lines(printer: Printer, q: ast.Query, indent: int) -> str:
             lines.append(f"LIMIT {printer.expr(q.limit)}")
         return "\n".join(space + line for line in lines)
     return space + printer.query(q)
-
-

@@ -22,7 +22,8 @@ ROUNDS = 2
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.skipif(
-        shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) is None, reason="tpchgen-cli is not installed"
+        shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) is None,
+        reason="tpchgen-cli is not installed",
     ),
 ]
 

@@ -67,7 +67,9 @@ class RawClient:
         self.key = (0, 0)
         if startup is not None:
             pairs = {"user": "materialize", "database": "materialize", **startup}
-            body = struct.pack("!i", 196608) + b"".join(k.encode() + b"\0" + v.encode() + b"\0" for k, v in pairs.items())
+            body = struct.pack("!i", 196608) + b"".join(
+                k.encode() + b"\0" + v.encode() + b"\0" for k, v in pairs.items()
+            )
             self.send(struct.pack("!i", len(body) + 5) + body + b"\0")
             self.greeting = self.until_ready()
 

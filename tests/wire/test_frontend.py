@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 import pytest
@@ -64,7 +65,7 @@ def test_any_cut_gives_the_same_messages(cuts: list[int]) -> None:
     decoder = f.FrontendDecoder()
     out = []
     edges = [0, *sorted(cuts), len(STREAM)]
-    for start, stop in zip(edges, edges[1:]):
+    for start, stop in itertools.pairwise(edges):
         out += decoder.feed(STREAM[start:stop])
     assert out == MESSAGES
 

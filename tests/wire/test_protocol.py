@@ -107,7 +107,9 @@ def test_text_parameters_are_checked(client: RawClient) -> None:
 
 
 def test_everything_up_to_sync_is_skipped_after_an_error(client: RawClient) -> None:
-    got = client.ask(parse("SELECT 1/0"), bind(), execute(), parse("SELECT 2"), bind(), execute(), query("SELECT 3"), SYNC)
+    got = client.ask(
+        parse("SELECT 1/0"), bind(), execute(), parse("SELECT 2"), bind(), execute(), query("SELECT 3"), SYNC
+    )
     assert names(got) == ["ParseComplete", "BindComplete", "Error", "Ready"] or names(got) == ["Error", "Ready"]
     assert client.rows("SELECT 4") == [(b"4",)]
 
@@ -211,7 +213,10 @@ def test_copy_in(client: RawClient) -> None:
     assert client.rows("SELECT * FROM wire_copy ORDER BY a") == [(b"1", b"x"), (b"2", b"y"), (b"3", None)]
     client.send(query("COPY wire_copy FROM STDIN"))
     client.until("CopyIn")
-    assert client.ask(raw.packet(b"d", b"4\tz\n"), raw.packet(b"f", b"enough\0")) == [("Error", "57014"), ("Ready", "I")]
+    assert client.ask(raw.packet(b"d", b"4\tz\n"), raw.packet(b"f", b"enough\0")) == [
+        ("Error", "57014"),
+        ("Ready", "I"),
+    ]
     client.send(query("COPY wire_copy FROM STDIN"))
     client.until("CopyIn")
     got = client.ask(raw.packet(b"d", b"no number\tz\n"), raw.packet(b"d", b"5\tv\n"), raw.COPY_DONE)

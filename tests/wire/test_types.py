@@ -40,7 +40,9 @@ VALUES = {
 CASES = [(typ, text) for typ, texts in VALUES.items() for text in texts]
 
 
-def wire_form(conn: psycopg.Connection[tuple[object, ...]], typ: str, text: str, binary: bool) -> tuple[int, bytes | None]:
+def wire_form(
+    conn: psycopg.Connection[tuple[object, ...]], typ: str, text: str, binary: bool
+) -> tuple[int, bytes | None]:
     quoted = text if text.startswith("'") else f"'{text}'"
     cursor = conn.cursor(binary=binary)
     cursor.execute(sql.SQL(f"SELECT {quoted}::{typ}"))  # type: ignore[arg-type]
@@ -91,7 +93,9 @@ def test_types_of_our_own(mz: psycopg.Connection[tuple[object, ...]]) -> None:
 
 
 def test_columns_say_what_they_are(mz: psycopg.Connection[tuple[object, ...]]) -> None:
-    cursor = mz.execute("SELECT 1::numeric(10, 2) AS n, 'x'::varchar(5) AS v, 'x'::char(3) AS c, now() AS t, 1::int2 AS s")
+    cursor = mz.execute(
+        "SELECT 1::numeric(10, 2) AS n, 'x'::varchar(5) AS v, 'x'::char(3) AS c, now() AS t, 1::int2 AS s"
+    )
     assert cursor.description is not None
     n, v, c, t, s = cursor.description
     assert (n.name, n.type_code, n.precision, n.scale) == ("n", 1700, 10, 2) or n.scale == 2

@@ -1,6 +1,6 @@
 """Joins. Outer joins are the inner join plus the rows of a side that matched nothing:
 
-    L left join R on p  =  let J = filter(p, L x R) in J  ∪  map NULLs (L - semijoin(L, distinct(J's columns of L that p reads)))
+L left join R on p  =  let J = filter(p, L x R) in J  ∪  map NULLs (L - semijoin(L, distinct(J's columns of L that p reads)))
 """
 
 from __future__ import annotations
@@ -161,7 +161,9 @@ def _columns_read(
     return used, strict
 
 
-def _unmatched(side: Low, joined: mir.Mir, columns: Sequence[int], joined_columns: Sequence[int], strict: set[int]) -> mir.Mir:
+def _unmatched(
+    side: Low, joined: mir.Mir, columns: Sequence[int], joined_columns: Sequence[int], strict: set[int]
+) -> mir.Mir:
     """Rows of side whose `columns` do not occur as joined's `joined_columns`."""
     width = len(side.types)
     found = f.distinct(joined, joined_columns)
@@ -247,9 +249,7 @@ def _inline(left: Low, right: hir.Relation, frame: Frame) -> Low | None:
     return Low(f.project(state.mir, outputs, state.width), left.keys, f.pick(state.types, outputs))
 
 
-def _grow(
-    state: State, r: hir.Relation, frame: Frame, depth: int, inside: Frame
-) -> tuple[State, list[int]] | None:
+def _grow(state: State, r: hir.Relation, frame: Frame, depth: int, inside: Frame) -> tuple[State, list[int]] | None:
     """state joined with r, whose rows are scope `depth`; where r's columns stand. None when r is not row-wise."""
     from adapter.sql.lower.relations import lower
 
@@ -283,7 +283,9 @@ def _grow(
                 local = _local(state, columns, depth)
                 _, (scalar,) = lower_scalars(local, [e], inside)
                 columns = [*columns, state.width]
-                state = State(mir.Map(state.mir, (scalar,)), state.cols, f.mapped_types(state.types, [scalar]), state.keys)
+                state = State(
+                    mir.Map(state.mir, (scalar,)), state.cols, f.mapped_types(state.types, [scalar]), state.keys
+                )
             return state, columns
         case hir.Filter(input, predicates):
             if any(has_subquery(e) for e in predicates):

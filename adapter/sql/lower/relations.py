@@ -68,7 +68,9 @@ def lower(r: hir.Relation, frame: Frame) -> Low:
             lows = [lower(i, frame) for i in inputs]
             if any(low.keys for low in lows):
                 lows = [attach(low, frame) for low in lows]
-            joint = tuple(ColumnType(cs[0].scalar, any(c.nullable for c in cs)) for cs in zip(*(low.types for low in lows)))
+            joint = tuple(
+                ColumnType(cs[0].scalar, any(c.nullable for c in cs)) for cs in zip(*(low.types for low in lows))
+            )
             return Low(f.union([low.mir for low in lows]), lows[0].keys, joint)
         case hir.Negate(input):
             low = lower(input, frame)

@@ -29,7 +29,9 @@ def split(r: hir.Relation, frame: Frame, depth: int) -> Split | None:
     match r:
         case hir.Project(input, outputs):
             inner = split(input, frame, depth)
-            return None if inner is None else dataclasses.replace(inner, outputs=tuple(inner.outputs[o] for o in outputs))
+            return (
+                None if inner is None else dataclasses.replace(inner, outputs=tuple(inner.outputs[o] for o in outputs))
+            )
         case hir.Filter(input, predicates):
             inner = split(input, frame, depth)
             return None if inner is None else _filtered(inner, predicates)

@@ -76,7 +76,9 @@ def _semijoin(low: Low, relation: hir.Relation, frame: Frame, *, keep: bool) -> 
         equivalences: list[tuple[Scalar, ...]] = [(a, Ref(width + i)) for i, a in enumerate(outer)]
         count = len(outer)
         if keep:
-            return Low(f.project(f.join([low.mir, found], equivalences), range(width), width + count), low.keys, low.types)
+            return Low(
+                f.project(f.join([low.mir, found], equivalences), range(width), width + count), low.keys, low.types
+            )
         id = frame.ids.fresh()
         here = f.get(id, low.types)
         matched = f.project(f.join([here, found], equivalences), range(width), width + count)
@@ -144,7 +146,9 @@ def _grown(state: State, relation: mir.Mir, typ: ColumnType) -> tuple[State, int
     return State(relation, state.cols, (*state.types, typ), state.keys), state.width
 
 
-def _values(low: Low, e: hir.Exists | hir.ScalarQuery | hir.Quantified, frame: Frame) -> tuple[mir.Mir, ColumnType, Literal]:
+def _values(
+    low: Low, e: hir.Exists | hir.ScalarQuery | hir.Quantified, frame: Frame
+) -> tuple[mir.Mir, ColumnType, Literal]:
     """From the subquery's rows (keys, then own columns): (keys, value), one row a key, and the value for absent keys."""
     count = len(low.keys)
     keys = range(count)
@@ -218,7 +222,9 @@ def _exactly_one(r: hir.Relation) -> bool:
             return False
 
 
-def _append_correlated(state: State, e: hir.Exists | hir.ScalarQuery | hir.Quantified, frame: Frame) -> tuple[State, int]:
+def _append_correlated(
+    state: State, e: hir.Exists | hir.ScalarQuery | hir.Quantified, frame: Frame
+) -> tuple[State, int]:
     from adapter.sql.lower.relations import lower
 
     if not isinstance(e, hir.Quantified):
@@ -396,7 +402,9 @@ def _append_membership(state: State, e: hir.Quantified, frame: Frame) -> tuple[S
     one = mir.Let(counts_id, counts, mir.Union((got, absent)))
     rest = mir.Union((here, mir.Negate(found)))
     total, valued = Ref(width), Ref(width + 1)
-    unknown = Call("or", (f.is_null(x, _scalar_type_of(x, state)), f.not_(Call("eq_int8", (total, valued), BOOL))), BOOL)
+    unknown = Call(
+        "or", (f.is_null(x, _scalar_type_of(x, state)), f.not_(Call("eq_int8", (total, valued), BOOL))), BOOL
+    )
     verdict = If(
         Call("eq_int8", (total, zero), BOOL),
         _FALSE,

@@ -1,6 +1,6 @@
 """Text to syntax trees. Reading order: lexer (sqlglot's tokens, joined into PostgreSQL's), cursor, types, expressions, queries, statements.
 
-    "SELECT 1 + a FROM t"  ->  tokens  ->  SelectStatement(query=Query(body=Select(items=…)))
+"SELECT 1 + a FROM t"  ->  tokens  ->  SelectStatement(query=Query(body=Select(items=…)))
 """
 
 from adapter.sql.parse.statements import parse_statements

@@ -126,5 +126,3 @@ def parse_grant(c: Cursor) -> st.Statement:
     if not words:
         c.expected("one of privileges or roles")
     return st.Accepted(words=words, tag=word.upper())
-
-

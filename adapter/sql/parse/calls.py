@@ -409,7 +409,10 @@ def _constant(name: str) -> Callable[[Cursor], ast.Expr | None]:
         if c.ahead().kind == ".":
             return None
         if c.ahead().kind == "(":
-            if name in ("current_timestamp", "localtimestamp", "current_time", "localtime") and c.ahead(2).kind == "number":
+            if (
+                name in ("current_timestamp", "localtimestamp", "current_time", "localtime")
+                and c.ahead(2).kind == "number"
+            ):
                 pos = c.advance().start
                 c.advance()
                 c.integer()
@@ -437,5 +440,17 @@ WORDS: dict[str, Callable[[Cursor], ast.Expr | None]] = {
     "map": _map,
 } | {
     name: _constant(name)
-    for name in ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"]
+    for name in [
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "current_user",
+        "session_user",
+        "user",
+        "current_role",
+        "current_catalog",
+        "current_schema",
+    ]
 }

@@ -26,7 +26,11 @@ def parse_create(c: Cursor) -> st.Statement:
         c.expect("view")
         return _materialized_view(c, or_replace, pos)
     if or_replace or temporary:
-        c.expected("VIEW, or MATERIALIZED VIEW after CREATE OR REPLACE" if or_replace else "VIEW or TABLE after CREATE TEMPORARY")
+        c.expected(
+            "VIEW, or MATERIALIZED VIEW after CREATE OR REPLACE"
+            if or_replace
+            else "VIEW or TABLE after CREATE TEMPORARY"
+        )
     if c.at("index", "default", "unique", "inverted"):
         return _index(c, pos)
     word = c.tok.value if c.tok.kind == WORD else ""
@@ -52,7 +56,9 @@ def parse_create(c: Cursor) -> st.Statement:
         case "source":
             c.advance()
             return _source(c, pos)
-        case "secret" | "connection" | "sink" | "function" | "trigger" | "sequence" | "extension" | "policy" | "network":
+        case (
+            "secret" | "connection" | "sink" | "function" | "trigger" | "sequence" | "extension" | "policy" | "network"
+        ):
             skip_rest(c)
             return st.Unsupported(what=f"CREATE {word.upper()}", tag=f"CREATE {word.upper()}")
         case "replacement":
@@ -107,7 +113,11 @@ def _table(c: Cursor, temporary: bool, pos: int) -> st.Statement:
     columns: list[st.ColumnDef] = []
     keys: list[tuple[bool, tuple[str, ...]]] = []
     while c.tok.kind != ")":
-        if c.at("constraint") and c.ahead(2).kind == WORD and c.ahead(2).value in ("primary", "unique", "foreign", "check"):
+        if (
+            c.at("constraint")
+            and c.ahead(2).kind == WORD
+            and c.ahead(2).value in ("primary", "unique", "foreign", "check")
+        ):
             c.advance()
             c.name()
         if c.at_words("primary", "key") and c.ahead(2).kind == "(":
@@ -484,7 +494,9 @@ def object_kind(c: Cursor) -> str:
         if c.take(*words):
             kind = " ".join(words)
             return "role" if kind == "user" else kind
-    c.expected("one of TABLE, VIEW, MATERIALIZED VIEW, SOURCE, SINK, INDEX, TYPE, ROLE, CLUSTER, SECRET, CONNECTION, DATABASE, or SCHEMA")
+    c.expected(
+        "one of TABLE, VIEW, MATERIALIZED VIEW, SOURCE, SINK, INDEX, TYPE, ROLE, CLUSTER, SECRET, CONNECTION, DATABASE, or SCHEMA"
+    )
 
 
 def parse_drop(c: Cursor) -> st.Statement:

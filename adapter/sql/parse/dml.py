@@ -31,7 +31,11 @@ def parse_insert(c: Cursor) -> st.Statement:
     c.expect("into")
     table = _target(c, ("values", "default", "select", "with", "table", "returning"))
     columns: tuple[str, ...] | None = None
-    if c.tok.kind == "(" and not (c.ahead().kind == WORD and c.ahead().value in ("select", "with", "values")) and c.ahead().kind != "(":
+    if (
+        c.tok.kind == "("
+        and not (c.ahead().kind == WORD and c.ahead().value in ("select", "with", "values"))
+        and c.ahead().kind != "("
+    ):
         columns = c.names()
     query: ast.Query | None = None
     if c.take("default", "values"):
@@ -107,7 +111,11 @@ def parse_copy(c: Cursor) -> st.Statement:
         while c.tok.kind == WORD:
             word = c.advance().value
             c.take("as")
-            bare.append(("format", word) if word in ("csv", "binary") else (word, c.string() if c.tok.kind == "string" else None))
+            bare.append(
+                ("format", word)
+                if word in ("csv", "binary")
+                else (word, c.string() if c.tok.kind == "string" else None)
+            )
         options = tuple(bare)
     return st.Copy(
         direction=direction,
@@ -196,7 +204,9 @@ def parse_explain(c: Cursor) -> st.Statement:
         c.advance()
         format_ = _format(c)
         c.expect("for")
-        return st.Explain(kind="timestamp", stage=None, format=format_, statement=parse_select(c), pos=pos, tag="EXPLAIN")
+        return st.Explain(
+            kind="timestamp", stage=None, format=format_, statement=parse_select(c), pos=pos, tag="EXPLAIN"
+        )
     if c.take("filter", "pushdown"):
         c.expect("for")
         statement, target, broken, _ = _explainee(c)
@@ -221,7 +231,9 @@ def parse_explain(c: Cursor) -> st.Statement:
     options: tuple[str, ...] = ()
     if c.take("with"):
         options = tuple(
-            f"{name}={value}" if value is not None else name for name, value in opt.parse_options(c) if value not in ("false", "off")
+            f"{name}={value}" if value is not None else name
+            for name, value in opt.parse_options(c)
+            if value not in ("false", "off")
         )
     format_ = _format(c)
     if stage is not None or options or format_ is not None:

@@ -62,7 +62,9 @@ def _infix_precedence(c: Cursor) -> int:
                 return LIKE if c.at_words("similar", "to") else 0
             case "not":
                 after = c.ahead()
-                return LIKE if after.kind == WORD and after.value in ("in", "like", "ilike", "between", "similar") else 0
+                return (
+                    LIKE if after.kind == WORD and after.value in ("in", "like", "ilike", "between", "similar") else 0
+                )
             case "collate":
                 return COLLATE
             case "at":
@@ -280,7 +282,9 @@ def _word(c: Cursor) -> ast.Expr:
         case "not":
             c.advance()
             return ast.Not(parse_expr(c, NOT), pos)
-        case "default" if after.kind in (",", ")") or after.kind == "eof" or (after.kind == WORD and after.value == "where"):
+        case "default" if (
+            after.kind in (",", ")") or after.kind == "eof" or (after.kind == WORD and after.value == "where")
+        ):
             c.advance()
             return ast.Default(pos)
         case "interval":
@@ -318,7 +322,9 @@ def interval_literal(c: Cursor) -> ast.Expr | None:
     return ast.Interval(value, first, last, precision if given is None else given, pos)
 
 
-_WITH_MODIFIERS = frozenset(["timestamp", "timestamptz", "time", "numeric", "decimal", "varchar", "char", "character", "bpchar"])
+_WITH_MODIFIERS = frozenset(
+    ["timestamp", "timestamptz", "time", "numeric", "decimal", "varchar", "char", "character", "bpchar"]
+)
 
 
 def _typed_literal(c: Cursor) -> ast.Expr | None:
@@ -448,8 +454,8 @@ def parse_select_item(c: Cursor) -> ast.SelectItem:
     if c.at_words("as", "of") and c.ahead(2).kind in (",", "eof", ")"):
         c.advance()
         return ast.SelectItem(expr, c.label())
-    if c.tok.kind == QUOTED or (c.tok.kind == WORD and c.tok.value not in NOT_COLUMN_ALIAS and not c.at_words("up", "to")):
+    if c.tok.kind == QUOTED or (
+        c.tok.kind == WORD and c.tok.value not in NOT_COLUMN_ALIAS and not c.at_words("up", "to")
+    ):
         return ast.SelectItem(expr, c.name())
     return ast.SelectItem(expr)
-
-

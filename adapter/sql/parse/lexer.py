@@ -99,7 +99,9 @@ def tokenize(sql: str) -> list[Token]:
         i += 1
         if typ is TokenType.VAR and token.text[0] == _HIDDEN:
             if not token.text[1:].isdigit():
-                raise SqlError("42601", f"trailing junk after parameter at or near {sql[start:end]}", position=start + 1)
+                raise SqlError(
+                    "42601", f"trailing junk after parameter at or near {sql[start:end]}", position=start + 1
+                )
             out.append(Token(PARAM, token.text[1:], start, end))
         elif typ is TokenType.VAR:
             out.append(Token(WORD, token.text.lower(), start, end))

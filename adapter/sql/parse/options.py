@@ -96,5 +96,3 @@ def _text(c: Cursor, start: int, end: int) -> str:
     if len(text) > 1 and text[0] == text[-1] == "'" and "'" not in text[1:-1].replace("''", ""):
         return text[1:-1].replace("''", "'")
     return text
-
-

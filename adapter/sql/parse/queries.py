@@ -212,7 +212,10 @@ def _select(c: Cursor) -> ast.Select:
             distinct = parse_exprs(c)
             c.expect_punct(")")
     items: list[ast.SelectItem] = []
-    if not (c.at("from", "where", "group", "having", "order", "limit", "union", "except", "intersect") or c.tok.kind in (";", ")", "eof")):
+    if not (
+        c.at("from", "where", "group", "having", "order", "limit", "union", "except", "intersect")
+        or c.tok.kind in (";", ")", "eof")
+    ):
         items.append(parse_select_item(c))
         while c.take_punct(","):
             items.append(parse_select_item(c))

@@ -29,7 +29,9 @@ _SCHEMAS = frozenset(
     )
 )
 # Registered under one schema's name, found in both.
-_ELSEWHERE = frozenset(("regexp_extract", "csv_extract", "repeat_row", "repeat_row_non_negative", "unnest", "datediff", "timezone_offset"))
+_ELSEWHERE = frozenset(
+    ("regexp_extract", "csv_extract", "repeat_row", "repeat_row_non_negative", "unnest", "datediff", "timezone_offset")
+)
 _RENAMED = {
     "user": "current_user",
     "current_role": "current_user",
@@ -64,7 +66,9 @@ def function_name(x: ExprContext, node: ast.FuncCall) -> str:
     if parts[-2] == "mz_unsafe" and session.variable("unsafe_enable_unsafe_functions") in ("off", "false"):
         raise SqlError("0A000", "executing potentially dangerous functions is not supported", position=node.pos + 1)
     home = shown_name(name).partition(".")[0]
-    if parts[-2] not in _SCHEMAS or (parts[-2] in ("pg_catalog", "mz_catalog") and parts[-2] != home and name not in _ELSEWHERE):
+    if parts[-2] not in _SCHEMAS or (
+        parts[-2] in ("pg_catalog", "mz_catalog") and parts[-2] != home and name not in _ELSEWHERE
+    ):
         raise SqlError("42883", f'function "{".".join(parts)}" does not exist', position=node.pos + 1)
     return name
 
@@ -308,7 +312,11 @@ def build_aggregate(x: ExprContext, node: ast.FuncCall, name: str, *, window: bo
         raise SqlError("0A000", "aggregate functions that refer exclusively to outer columns not yet supported")
     filter_ = None
     if node.filter is not None:
-        filter_ = to_bool(x.ctx, expr.plan_expr(inner.within("FILTER", aggregates=None, in_aggregate=None), node.filter), "FILTER clause")
+        filter_ = to_bool(
+            x.ctx,
+            expr.plan_expr(inner.within("FILTER", aggregates=None, in_aggregate=None), node.filter),
+            "FILTER clause",
+        )
     order_exprs: list[hir.Scalar] = []
     order_by: list[ColumnOrder] = []
     if node.order_by and name in ORDERED:

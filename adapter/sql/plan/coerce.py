@@ -166,9 +166,7 @@ def _recast_elements(ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: 
     return hir.Call(func, (e,), typ) if func else _retype(e, typ)
 
 
-def _unknown_as(
-    ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: Context = "explicit"
-) -> hir.Scalar | None:
+def _unknown_as(ctx: PlanContext, e: hir.Scalar, typ: ScalarType, context: Context = "explicit") -> hir.Scalar | None:
     match e:
         case Literal(None, _, error):
             return Literal(None, typ, error)

@@ -148,7 +148,9 @@ def plan_default(ctx: PlanContext, node: ast.Expr, typ: ScalarType, name: str) -
     converted = try_cast(ctx, planned, typ, "assignment")
     if converted is None:
         source = type_words(hir.type_of(planned))
-        raise SqlError("42804", f'column "{name}" is of type {type_words(typ)} but default expression is of type {source}')
+        raise SqlError(
+            "42804", f'column "{name}" is of type {type_words(typ)} but default expression is of type {source}'
+        )
     scalar = to_scalar(converted)
     if scalar is None:
         raise SqlError("0A000", "DEFAULT expression does not allow subqueries")
@@ -178,7 +180,9 @@ def _table_sql(ctx: PlanContext, name: QualifiedName, statement: st.CreateTable)
 # ---- views
 
 
-def _view_query(ctx: PlanContext, query: ast.Query, columns: tuple[str, ...], name: QualifiedName, kind: str) -> PlannedQuery:
+def _view_query(
+    ctx: PlanContext, query: ast.Query, columns: tuple[str, ...], name: QualifiedName, kind: str
+) -> PlannedQuery:
     """The query of a view: no parameters, no SHOW, names as given."""
     ctx.in_view = True
     planned = plan_query(ctx, query, [])
@@ -323,9 +327,7 @@ def plan_create_materialized_view(ctx: PlanContext, statement: st.CreateMaterial
 
 def _refresh_time(ctx: PlanContext, node: Any, what: str) -> Scalar:
     """A constant time; mz_now() and now() are the creation's."""
-    words = (
-        f"{what} argument must be an expression that can be simplified and/or cast to a constant whose type is mz_timestamp"
-    )
+    words = f"{what} argument must be an expression that can be simplified and/or cast to a constant whose type is mz_timestamp"
     x = ExprContext(ctx, [], what)
     used = set(ctx.used_unmaterializable)
     planned = expr.plan_expr(x, node)
@@ -370,7 +372,11 @@ def _refresh_every(ctx: PlanContext, interval: Any, aligned: Any) -> tuple[Scala
 def refuse_unmaterializable(ctx: PlanContext, what: str) -> None:
     for name in sorted(ctx.used_unmaterializable):
         if name != "mz_now":
-            raise SqlError("0A000", f"cannot materialize call to {name}", hint="Try using `mz_now()` here instead." if name == "now" else None)
+            raise SqlError(
+                "0A000",
+                f"cannot materialize call to {name}",
+                hint="Try using `mz_now()` here instead." if name == "now" else None,
+            )
 
 
 def history_ms(value: object) -> int:
@@ -448,7 +454,9 @@ def plan_create_index(ctx: PlanContext, statement: st.CreateIndex) -> p.Plan:
         else:
             raise SqlError("42601", f"invalid index option: {option.upper()}")
     shown = "" if name is None else f" {ident(name.item)}"
-    sql = f"CREATE INDEX{shown} IN CLUSTER {ident(cluster_name)} ON {idents(full_parts(item.name))} ({', '.join(texts)})"
+    sql = (
+        f"CREATE INDEX{shown} IN CLUSTER {ident(cluster_name)} ON {idents(full_parts(item.name))} ({', '.join(texts)})"
+    )
     return p.CreateIndexPlan(
         name, base, item.id, key, cluster, sql, statement.if_not_exists, retain, tuple(ctx.depends_on)
     )
@@ -560,5 +568,3 @@ def plan_create_source(ctx: PlanContext, statement: st.CreateSource) -> p.Plan:
         statement.for_all_tables,
         statement.if_not_exists,
     )
-
-

@@ -188,7 +188,9 @@ def resolve_call(
         position = None if pos is None else pos + 1
         undetermined = [e for e in entries if _undetermined(e, types)]
         if chosen == "none" and len(undetermined) == 1:
-            raise SqlError("42804", "could not determine polymorphic type because input has type unknown", position=position)
+            raise SqlError(
+                "42804", "could not determine polymorphic type because input has type unknown", position=position
+            )
         if chosen == "none" and not undetermined:
             raise SqlError(
                 "42883",
@@ -217,7 +219,8 @@ def _undetermined(entry: Signature, types: Sequence[ScalarType]) -> bool:
     if not any(is_pseudo(d) and t.kind == "unknown" for d, t in zip(declared, types)):
         return False
     return all(
-        t.kind == "unknown" or is_pseudo(d) or casts.find_cast(t, d, "implicit") is not None for d, t in zip(declared, types)
+        t.kind == "unknown" or is_pseudo(d) or casts.find_cast(t, d, "implicit") is not None
+        for d, t in zip(declared, types)
     )
 
 

@@ -1,8 +1,8 @@
 """HIR as text: EXPLAIN RAW PLAN, and scalars inside error messages.
 
-    Project (#1)
-      Filter (#0 > 5)
-        Get materialize.public.t
+Project (#1)
+  Filter (#0 > 5)
+    Get materialize.public.t
 """
 
 from __future__ import annotations
@@ -15,7 +15,23 @@ from mzlite.expr.scalar import Literal, Unmaterializable
 from mzlite.repr.datum import decode_datum
 from mzlite.repr.text import format_datum
 
-_TEXTUAL = frozenset(("text", "varchar", "bpchar", "char", "name", "date", "time", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "bytea"))
+_TEXTUAL = frozenset(
+    (
+        "text",
+        "varchar",
+        "bpchar",
+        "char",
+        "name",
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "interval",
+        "jsonb",
+        "uuid",
+        "bytea",
+    )
+)
 
 
 def literal_text(e: Literal) -> str:
@@ -72,7 +88,15 @@ def _call_text(func: str, args: list[str]) -> str:
     return f"{entry.display or entry.name or func}({', '.join(args)})"
 
 
-_TYPE_WORDS = {"int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double", "bool": "boolean", "timestamp": "timestamp"}
+_TYPE_WORDS = {
+    "int2": "smallint",
+    "int4": "integer",
+    "int8": "bigint",
+    "float4": "real",
+    "float8": "double",
+    "bool": "boolean",
+    "timestamp": "timestamp",
+}
 
 
 def _flat(r: hir.Relation) -> str:
@@ -127,9 +151,19 @@ def _lines(r: hir.Relation, indent: int) -> list[str]:
         case hir.Get(id):
             return [f"Get l{id}" if isinstance(id, int) else f"Get {id}"]
         case hir.Let(name, id, value, body):
-            return ["With", f"  cte [l{id} as {name}] =", *("    " + x for x in _lines(value, indent + 2)), "Return", *("  " + x for x in _lines(body, indent + 1))]
+            return [
+                "With",
+                f"  cte [l{id} as {name}] =",
+                *("    " + x for x in _lines(value, indent + 2)),
+                "Return",
+                *("  " + x for x in _lines(body, indent + 1)),
+            ]
         case hir.LetRec():
-            limit = "" if r.limit is None else f" [recursion_limit={r.limit}{', return_at_limit' if r.return_at_limit else ''}]"
+            limit = (
+                ""
+                if r.limit is None
+                else f" [recursion_limit={r.limit}{', return_at_limit' if r.return_at_limit else ''}]"
+            )
             out = [f"With Mutually Recursive{limit}"]
             for name, id, value in zip(r.names, r.ids, r.values):
                 out += [f"  cte [l{id} as {name}] =", *("    " + x for x in _lines(value, indent + 2))]
@@ -141,7 +175,9 @@ def _lines(r: hir.Relation, indent: int) -> list[str]:
         case hir.Filter(input, predicates):
             return with_inputs("Filter " + " AND ".join(scalar_text(p) for p in predicates), input)
         case hir.Join(left, right, on, kind):
-            word = {"inner": "InnerJoin", "left": "LeftOuterJoin", "right": "RightOuterJoin", "full": "FullOuterJoin"}[kind]
+            word = {"inner": "InnerJoin", "left": "LeftOuterJoin", "right": "RightOuterJoin", "full": "FullOuterJoin"}[
+                kind
+            ]
             if on is None and kind == "inner":
                 return with_inputs("CrossJoin", left, right)
             return with_inputs(f"{word} {'true' if on is None else scalar_text(on)}", left, right)

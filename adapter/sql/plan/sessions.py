@@ -87,7 +87,9 @@ def _drop_named(ctx: PlanContext, statement: st.Drop) -> p.Plan:
                 if ref is not None and ref.schema == "mz_temp":
                     raise SqlError("42501", "cannot drop schema mz_temp because it is a temporary schema")
                 if ref is not None and ref.database is None:
-                    raise SqlError("42501", f"cannot drop schema {ref.schema} because it is required by the database system")
+                    raise SqlError(
+                        "42501", f"cannot drop schema {ref.schema} because it is required by the database system"
+                    )
                 full = parts if ref is None else (ref.database or "", ref.schema)
                 error = SqlError("3F000", f"unknown schema '{shown}'")
                 if len(parts) == 2 and ctx.catalog.resolve_database(parts[0]) is None:
@@ -185,7 +187,11 @@ def _alter_named(ctx: PlanContext, statement: st.Alter) -> p.Plan:
                 if statement.if_exists:
                     return p.NoopPlan(statement.tag)
                 raise SqlError("42704", f"unknown cluster '{shown}'")
-            if statement.action == "swap" and statement.to is not None and ctx.catalog.resolve_cluster(statement.to) is None:
+            if (
+                statement.action == "swap"
+                and statement.to is not None
+                and ctx.catalog.resolve_cluster(statement.to) is None
+            ):
                 raise SqlError("42704", f"unknown cluster '{statement.to}'")
         case "cluster replica":
             cluster = ctx.catalog.resolve_cluster(parts[0])
@@ -204,7 +210,9 @@ def _alter_named(ctx: PlanContext, statement: st.Alter) -> p.Plan:
             values = tuple((name, _text(value)) for name, value in statement.options)
             given = dict(values)
             if given.get("schedule", "manual") != "manual" and "replication factor" in given:
-                raise SqlError("42601", "REPLICATION FACTOR cannot be given together with any SCHEDULE other than MANUAL")
+                raise SqlError(
+                    "42601", "REPLICATION FACTOR cannot be given together with any SCHEDULE other than MANUAL"
+                )
             return p.AlterClusterPlan(parts[-1], values, statement.names)
         case "set" | "reset":
             return p.NoopPlan(statement.tag)
@@ -387,7 +395,9 @@ def plan_execute(ctx: PlanContext, statement: st.Execute) -> p.Plan:
             from adapter.sql import hir
 
             source = type_words(hir.type_of(planned))
-            raise SqlError("42804", f"unable to cast given parameter ${i + 1}: expected {type_words(typ)}, got {source}")
+            raise SqlError(
+                "42804", f"unable to cast given parameter ${i + 1}: expected {type_words(typ)}, got {source}"
+            )
         args.append(scalar)
     return p.ExecutePlan(statement.name, tuple(args))
 
@@ -400,7 +410,9 @@ def plan_declare(ctx: PlanContext, statement: st.Declare) -> p.Plan:
     if statement.hold:
         raise unsupported("WITH HOLD")
     inner = statement.statement
-    if not isinstance(inner, st.SelectStatement | st.Subscribe | st.Show | st.ShowVariable | st.ShowCreate | st.Explain | st.Fetch):
+    if not isinstance(
+        inner, st.SelectStatement | st.Subscribe | st.Show | st.ShowVariable | st.ShowCreate | st.Explain | st.Fetch
+    ):
         raise unsupported(f"DECLARE CURSOR ... FOR {inner.tag}")
     return p.DeclarePlan(statement.name, inner)
 

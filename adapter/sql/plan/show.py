@@ -26,7 +26,9 @@ _BY_SCHEMA = {
     "types": "type",
     "objects": "",
 }
-_COMMENT = "coalesce((SELECT max(c.comment) FROM mz_internal.mz_comments c WHERE c.id = o.id AND c.object_sub_id IS NULL), '')"
+_COMMENT = (
+    "coalesce((SELECT max(c.comment) FROM mz_internal.mz_comments c WHERE c.id = o.id AND c.object_sub_id IS NULL), '')"
+)
 
 
 def plan_show(ctx: PlanContext, statement: st.Show | st.ShowCreate) -> p.Plan:
@@ -102,7 +104,10 @@ def _query(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
                 "(SELECT string_agg(r.name || ' (' || coalesce(r.size, '') || ')', ', ' ORDER BY r.name) "
                 "FROM mz_catalog.mz_cluster_replicas r WHERE r.cluster_id = o.id)"
             )
-            return f"SELECT o.name, coalesce({replicas}, '') AS replicas, {_COMMENT} AS comment FROM mz_catalog.mz_clusters o", "name"
+            return (
+                f"SELECT o.name, coalesce({replicas}, '') AS replicas, {_COMMENT} AS comment FROM mz_catalog.mz_clusters o",
+                "name",
+            )
         case "cluster replicas":
             return (
                 "SELECT cl.name AS cluster, o.name AS replica, o.size, true AS ready, "
@@ -110,7 +115,10 @@ def _query(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
                 "cluster, replica",
             )
         case "roles":
-            return f"SELECT o.name, {_COMMENT} AS comment FROM mz_catalog.mz_roles o WHERE o.id NOT LIKE 's%' AND o.id NOT LIKE 'g%'", "name"
+            return (
+                f"SELECT o.name, {_COMMENT} AS comment FROM mz_catalog.mz_roles o WHERE o.id NOT LIKE 's%' AND o.id NOT LIKE 'g%'",
+                "name",
+            )
         case "columns":
             return _columns(ctx, statement)
         case "indexes":
@@ -144,7 +152,9 @@ def _schema_condition(ctx: PlanContext, statement: st.Show) -> str:
     return f"s.name = {string(ref.schema)} AND {database}"
 
 
-_SCHEMAS = "JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id"
+_SCHEMAS = (
+    "JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id"
+)
 
 
 def _objects(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
@@ -156,7 +166,10 @@ def _objects(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
             raise SqlError("42704", f"unknown cluster '{statement.in_cluster}'")
         cluster = f" AND cl.name = {string(statement.in_cluster)}"
     if statement.what == "objects":
-        return f"SELECT o.name, o.type, {_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} WHERE {where}", "name"
+        return (
+            f"SELECT o.name, o.type, {_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} WHERE {where}",
+            "name",
+        )
     if statement.what == "materialized views":
         return (
             f"SELECT o.name, cl.name AS cluster, {_COMMENT} AS comment FROM mz_catalog.mz_materialized_views o {_SCHEMAS} "
@@ -185,10 +198,11 @@ def _columns(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
     assert statement.on is not None
     item = ctx.resolve(statement.on, statement.pos)
     if item.desc is None:
-        raise SqlError("42809", f"{item.name} is {'an' if item.kind[0] in 'aeiou' else 'a'} {item.kind} and so does not have columns")
-    comment = (
-        "coalesce((SELECT max(c.comment) FROM mz_internal.mz_comments c WHERE c.id = o.id AND c.object_sub_id = o.position::int4), '')"
-    )
+        raise SqlError(
+            "42809",
+            f"{item.name} is {'an' if item.kind[0] in 'aeiou' else 'a'} {item.kind} and so does not have columns",
+        )
+    comment = "coalesce((SELECT max(c.comment) FROM mz_internal.mz_comments c WHERE c.id = o.id AND c.object_sub_id = o.position::int4), '')"
     return (
         f"SELECT o.name, o.nullable, o.type, {comment} AS comment, o.position FROM mz_catalog.mz_columns o WHERE o.id = {string(item.id)}",
         "position",
@@ -200,7 +214,10 @@ def _indexes(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
     if statement.on is not None and not _is_schema(ctx, statement):
         item = ctx.resolve(statement.on, statement.pos)
         if item.desc is None:
-            raise SqlError("42809", f"cannot show indexes on {item.name} because it is {'an' if item.kind[0] in 'aeiou' else 'a'} {item.kind}")
+            raise SqlError(
+                "42809",
+                f"cannot show indexes on {item.name} because it is {'an' if item.kind[0] in 'aeiou' else 'a'} {item.kind}",
+            )
         where = f"o.on_id = {string(item.id)}"
     else:
         where = _schema_condition(ctx, statement)

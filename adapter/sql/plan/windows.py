@@ -59,7 +59,9 @@ def plan_window_call(x: ExprContext, node: ast.FuncCall, name: str) -> hir.Scala
             args = tuple(expr.plan_expr(inner, a) for a in node.args)
         entries = window_functions.by_name(name)
         if all(not e.params and e.variadic is None for e in entries) and args:
-            raise SqlError("42883", f"function {name} has 0 parameters, but was called with {len(args)}", position=node.pos + 1)
+            raise SqlError(
+                "42883", f"function {name} has 0 parameters, but was called with {len(args)}", position=node.pos + 1
+            )
         entry, args = resolve_call(x.ctx, window_functions.by_name(name), args, name, node.pos)
         typ = entry.result_type([hir.type_of(a) for a in args])
         call = hir.WindowCall(entry.id, args, typ, ignore_nulls=node.nulls == "ignore")

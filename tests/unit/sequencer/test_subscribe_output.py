@@ -44,9 +44,7 @@ def test_plain_rows_come_by_time_and_cancel_within_one() -> None:
 
 
 def test_progress_rows_have_only_a_time() -> None:
-    out = desc(
-        ("mz_timestamp", MZ_TIMESTAMP), ("mz_progressed", BOOL), ("mz_diff", INT8), ("a", INT4), ("b", INT4)
-    )
+    out = desc(("mz_timestamp", MZ_TIMESTAMP), ("mz_progressed", BOOL), ("mz_diff", INT8), ("a", INT4), ("b", INT4))
     output = SubscribeOutput(SubscribePlan(GET, AB, out, with_progress=True))
     assert shown(out, output.progress(9)) == [(9, True, None, None, None)]
     assert shown(out, output.rows(updates((5, 1, 2, 3)))) == [(5, False, 1, 2, 3)]
@@ -54,7 +52,9 @@ def test_progress_rows_have_only_a_time() -> None:
 
 def test_order_within_a_timestamp() -> None:
     out = desc(("mz_timestamp", MZ_TIMESTAMP), ("mz_diff", INT8), ("a", INT4), ("b", INT4))
-    plan = SubscribePlan(GET, AB, out, output="within_timestamp_order_by", order_by=((1, True, True), (-1, False, True)))
+    plan = SubscribePlan(
+        GET, AB, out, output="within_timestamp_order_by", order_by=((1, True, True), (-1, False, True))
+    )
     rows = SubscribeOutput(plan).rows(updates((5, 1, 1, 10), (5, 1, 2, 30), (5, -1, 3, 30), (6, 1, 4, 99)))
     assert shown(out, rows) == [(5, -1, 3, 30), (5, 1, 2, 30), (5, 1, 1, 10), (6, 1, 4, 99)]
 
@@ -74,9 +74,7 @@ def test_upsert_tells_the_new_value_or_the_deletion_of_a_key() -> None:
 
 
 def test_debezium_tells_before_and_after() -> None:
-    out = desc(
-        ("mz_timestamp", MZ_TIMESTAMP), ("mz_state", TEXT), ("a", INT4), ("before_b", INT4), ("after_b", INT4)
-    )
+    out = desc(("mz_timestamp", MZ_TIMESTAMP), ("mz_state", TEXT), ("a", INT4), ("before_b", INT4), ("after_b", INT4))
     plan = SubscribePlan(GET, AB, out, output="envelope_debezium", key_columns=(0,))
     rows = SubscribeOutput(plan).rows(updates((5, 1, 1, 10), (5, -1, 2, 20), (5, 1, 2, 21), (5, -1, 3, 30)))
     assert shown(out, rows) == [(5, "insert", 1, None, 10), (5, "upsert", 2, 20, 21), (5, "delete", 3, 30, None)]
