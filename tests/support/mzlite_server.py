@@ -63,7 +63,7 @@ class Server:
     """A running `mzlite serve`."""
 
     def __init__(self, *options: str, env: dict[str, str] | None = None, listen: str = "127.0.0.1:0") -> None:
-        self.errors = tempfile.TemporaryFile("w+")
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by stop()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mzlite", "serve", "--listen", listen, *options],
             stdin=subprocess.DEVNULL,
