@@ -98,6 +98,21 @@ PHYSICAL: tuple[Step, ...] = (
 )
 
 
+ROW_WISE: tuple[Step, ...] = (
+    Step(fusion, "one filter"),
+    Step(predicate_pushdown, "filters to the collection, where literal constraints look for them"),
+    Step(fold_constants, "literals"),
+    Step(simplify_scalars, "as in LOGICAL"),
+    Step(equivalence_propagation, "columns that filters fix"),
+    Step(fold_constants, "what became constant"),
+    Step(literal_constraints, "point lookups"),
+    Step(canonicalize_mfp, "as in PHYSICAL"),
+)
+"""For a chain of row-wise nodes over one collection, where nothing else applies: most reads, and those in a hurry."""
+
+_ROW_WISE_NODES = (r.Project, r.Map, r.Filter)
+
+
 def run(e: r.Mir, steps: tuple[Step, ...], context: Context) -> r.Mir:
     kinds = {type(node) for node in r.walk(e)}
     for step in steps:
@@ -154,6 +169,11 @@ def optimize_dataflow(
     append_only: frozenset[GlobalId] = frozenset(),
 ) -> r.Mir:
     """single_time: for a read at one time, not a maintained object. append_only: collections that never take a row back."""
+    below = e
+    while isinstance(below, _ROW_WISE_NODES):
+        below = below.input
+    if isinstance(below, r.Get):
+        return run(e, ROW_WISE, Context(indexes, single_time=single_time))
     _bounded(e)
     e = fixpoint(e, LOGICAL, Context())
     return run(e, PHYSICAL, Context(indexes, single_time=single_time, append_only=append_only))

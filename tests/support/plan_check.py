@@ -46,6 +46,7 @@ def check_prefixes(
         after = pipeline.run(after, (step,), context)
         if after is not before and after != before:
             _same(before, after, env, want, step.rule.__name__)
+    _same(plan, pipeline.optimize_dataflow(plan, indexes, single_time=single_time), env, want, "the whole list")
 
 
 def _same(before: r.Mir, after: r.Mir, env: Callable[[GlobalId], Updates], want: Rows, rule: str) -> None:
