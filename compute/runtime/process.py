@@ -34,6 +34,7 @@ from compute.shared.registry import Registry
 
 MAINTENANCE_NICE = 10
 BURST_SLICES = 100
+TRIM_S = 3.0
 _READ_BYTES = 1 << 20
 _IN = select.POLLIN | select.POLLHUP | select.POLLERR
 
@@ -92,19 +93,25 @@ class Control:
 
 class Memory:
     """Gives freed memory back to the system after a burst of work: a hydration's intermediate arrays fill the heap, and
-    the allocator keeps what it once got."""
+    the allocator keeps what it once got. Not more often than every TRIM_S: it takes milliseconds."""
 
     def __init__(self) -> None:
         self.slices = 0
+        self._trimmed_at = time.monotonic()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
         self._trim: Callable[[int], object] | None = trim
 
-    def idle(self) -> None:
-        """About to wait."""
-        if self.slices > BURST_SLICES:
-            self.slices = 0
-            if self._trim is not None:
-                self._trim(0)
+    def idle(self) -> float | None:
+        """About to wait. Returns in how many seconds it wants to be asked again, if at all."""
+        if self._trim is None or self.slices <= BURST_SLICES:
+            return None
+        wait_s = self._trimmed_at + TRIM_S - time.monotonic()
+        if wait_s > 0:
+            return wait_s
+        self._trim(0)
+        self.slices = 0
+        self._trimmed_at = time.monotonic()
+        return None
 
 
 def run(request: SpawnRequest, socks: list[socket.socket]) -> None:
@@ -183,8 +190,6 @@ class WorkerProcess:
                 if channel.backlogged is not (fd in wants_write):
                     wants_write ^= {fd}
                     poller.modify(fd, _IN | (select.POLLOUT if fd in wants_write else 0))
-            if not busy:
-                self.memory.idle()
             timeout_ms = 0.0 if busy else self._timeout_ms(next_tick)
             ready = poller.poll(timeout_ms)
             for fd, events in ready:
@@ -206,9 +211,12 @@ class WorkerProcess:
             self._send()
 
     def _timeout_ms(self, next_tick: float | None) -> float | None:
-        if next_tick is None:
-            return None
-        return max(0.0, (next_tick - time.monotonic()) * 1000) + 1
+        """How long to wait: until the next read-out of the logs, or until memory wants to be looked at; None: for ever."""
+        wait_s = self.memory.idle()
+        if next_tick is not None:
+            tick_s = max(0.0, next_tick - time.monotonic())
+            wait_s = tick_s if wait_s is None else min(wait_s, tick_s)
+        return None if wait_s is None else wait_s * 1000 + 1
 
     def _send(self) -> None:
         outbox = self.worker.take_outbox()
