@@ -12,9 +12,11 @@ import asyncio
 import itertools
 import logging
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -65,6 +67,8 @@ from mzlite.storage.storage import Storage
 log = logging.getLogger(__name__)
 
 SWEEP_S = 0.05
+SWITCH_INTERVAL_S = 0.0003
+T = TypeVar("T")
 RESERVED_USERS = frozenset(("mz_system", "mz_support"))
 
 
@@ -102,6 +106,7 @@ class Coordinator:
         self.environment_id = f"mzlite-local-{secrets.token_hex(16)}-0"
         self._transient = itertools.count(1)
         self._pids = itertools.count(1)
+        self._planners = ThreadPoolExecutor(2, "planner")
         self._builtin_views: dict[GlobalId, r.Mir] = {}
         self._dependent: dict[GlobalId, bool] = {}
         self._dependent_revision = -1
@@ -146,6 +151,8 @@ class Coordinator:
         for item in self.state.items.values():
             if item.kind == "source":
                 self.sequencer.ddl.sources.run(item)
+        # A planning thread must not keep the event loop from a read that has just been answered.
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._sweeper = asyncio.create_task(self._sweep(), name="statement-timeouts")
 
     async def shutdown(self) -> None:
@@ -157,6 +164,7 @@ class Coordinator:
             self._sweeper = None
         self.sequencer.ddl.sources.stop_all()
         await self.group_commit.stop()
+        self._planners.shutdown(wait=False, cancel_futures=True)
         self.storage.remove_listener(self._progress)
 
     async def _sweep(self) -> None:
@@ -244,6 +252,10 @@ class Coordinator:
         self.sessions.pop(session.pid, None)
         if session.has_temporary_items:
             await self.sequencer.ddl.drop_temporary(session)
+
+    async def in_thread(self, work: Callable[..., T], *args: Any) -> T:
+        """Planning that may take long, beside the event loop. What it reads must not change meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._planners, work, *args)
 
     # Catalog.
 

@@ -10,7 +10,6 @@ sessions' reads.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 PARSE_CACHE_SIZE = 2_000
 PLAN_CACHE_SIZE = 2_000
 CACHED_TEXT = 20_000
-THREAD_TEXT = 1_500
+THREAD_TEXT = 250
 """A statement at least this long is planned in a thread."""
 
 _CACHEABLE = (p.SelectPlan, p.InsertPlan, p.UpdatePlan, p.DeletePlan, p.SubscribePlan)
@@ -117,7 +116,7 @@ class Planning:
             statement, st.SelectStatement | st.CreateView | st.CreateMaterializedView
         ):
             view = self.view(session)
-            work = asyncio.get_running_loop().run_in_executor(None, self._plan, session, view, statement, declared)
+            work = self._coordinator.in_thread(self._plan, session, view, statement, declared)
             prepared = await session.interrupt.wait(work)
         else:
             prepared = self._plan(session, self.view(session), statement, declared)

@@ -74,11 +74,11 @@ class Empty:
 
 @dataclass(slots=True)
 class CopyOut:
-    """chunks: payloads of CopyData messages, each whole lines in `format`. command tag: `COPY n`, n from `row_count()` at the end."""
+    """chunks: payloads of CopyData messages, one a row, in `format`. command tag: `COPY n`, n from `row_count()` at the end."""
 
     desc: RelationDesc
     format: Literal["text", "csv", "binary"]
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncIterator[list[bytes]]
     row_count: Callable[[], int]
 
     def command_tag(self) -> str:

@@ -184,7 +184,9 @@ class Session:
         self.portals[portal] = Portal(prepared, tuple(params))
 
     def describe_portal(self, portal: str) -> RelationDesc | None:
-        """SqlError 34000 for an unknown portal."""
+        """SqlError 34000 for an unknown portal. A cursor is one, too: psycopg describes those it declares."""
+        if portal in self.cursors and portal not in self.portals:
+            return self.cursors[portal].desc
         return self._portal(portal).prepared.desc
 
     async def execute(self, portal: str, max_rows: int = 0) -> ExecuteResult:

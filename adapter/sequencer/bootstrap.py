@@ -25,7 +25,7 @@ from adapter.catalog.objects import (
 )
 from adapter.catalog.state import CatalogState, CatalogTransaction
 from adapter.catalog.view import StateView
-from adapter.sequencer.maintained import create_index_dataflow, create_view_dataflow
+from adapter.sequencer.maintained import create_index_dataflow, create_view_dataflow, plan_index, plan_view
 from adapter.sql import plans as p
 from adapter.sql.parse import parse_statements
 from adapter.transform import optimize_local
@@ -142,8 +142,8 @@ def start_dataflows(c: Coordinator) -> None:
     for item in list(c.state.items.values()):
         try:
             if isinstance(item.details, IndexDetails):
-                create_index_dataflow(c, item)
+                create_index_dataflow(c, item, plan_index(c, item.id, item.details))
             elif isinstance(item.details, MaterializedViewDetails):
-                create_view_dataflow(c, item)
+                create_view_dataflow(c, item, plan_view(c, item.id, item.details))
         except (ComputeError, SqlError) as error:
             log.error("cannot start %s %s: %s", item.kind, item.name, error)

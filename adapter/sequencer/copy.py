@@ -58,26 +58,34 @@ class CopySequencer:
         writer = CopyWriter(desc, options)
         count = 0
 
-        async def chunks() -> AsyncIterator[bytes]:
+        async def chunks() -> AsyncIterator[list[bytes]]:
             nonlocal count
-            head = b"".join(writer.header())
-            if head:
-                yield head
+            rows = list(writer.header())
+            size = 0
+            # The binary header travels with the first row (or the trailer), as PostgreSQL sends it.
+            glue = options.format == "binary" and bool(rows)
             async for batch in batches:
-                buffer: list[bytes] = []
-                size = 0
                 for line in writer.rows(batch.columns, batch.n):
-                    buffer.append(line)
+                    if glue:
+                        rows[-1] += line
+                        glue = False
+                    else:
+                        rows.append(line)
                     size += len(line)
                     if size >= CHUNK_BYTES:
-                        yield b"".join(buffer)
-                        buffer, size = [], 0
+                        yield rows
+                        rows, size = [], 0
                 count += batch.n
-                if buffer:
-                    yield b"".join(buffer)
-            tail = b"".join(writer.trailer())
-            if tail:
-                yield tail
+                if rows and not glue:
+                    yield rows
+                    rows, size = [], 0
+            for line in writer.trailer():
+                if glue:
+                    rows[-1] += line
+                else:
+                    rows.append(line)
+            if rows:
+                yield rows
 
         return CopyOut(desc, cast(Format, options.format), chunks(), lambda: count)
 

@@ -9,7 +9,7 @@ subscribe         objects: the query; a sink                                    
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapter.transform.context import IndexInfo
@@ -22,6 +22,7 @@ from compute.plan.description import (
     SinkExport,
     SourceImport,
 )
+from compute.plan.lir import Lir
 from compute.plan.lower import lower
 from mzlite.expr import relation as r
 from mzlite.expr.scalar import Ref, Scalar
@@ -93,9 +94,29 @@ def default_key(arity: int) -> tuple[Scalar, ...]:
     return tuple(Ref(i) for i in range(arity))
 
 
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Objects as LIR. single_time: lowered for a dataflow that is read at one time only. recursive: a LetRec is among them."""
+
+    objects: tuple[tuple[GlobalId, Lir], ...]
+    single_time: bool
+    recursive: bool
+
+
+def lower_objects(objects: Sequence[tuple[GlobalId, r.Mir]], *, single_time: bool) -> Lowered:
+    """SqlError for what has no plan."""
+    recursive = any(isinstance(node, r.LetRec) for _, plan in objects for node in r.walk(plan))
+    return Lowered(lower(objects, {}, single_time=single_time), single_time, recursive)
+
+
+def single_time(as_of: Timestamp, until: Frontier) -> bool:
+    """Is a dataflow read at as_of only? At Timestamp::MAX there is no until that says so."""
+    return until is not None and until == step_forward(as_of)
+
+
 def description(
     name: str,
-    objects: list[tuple[GlobalId, r.Mir]],
+    lowered: Lowered,
     imports: Imports,
     as_of: Timestamp,
     *,
@@ -106,7 +127,7 @@ def description(
     sink_exports: dict[GlobalId, SinkExport] | None = None,
     with_snapshot: bool = True,
 ) -> DataflowDescription:
-    """The LIR and everything around it."""
+    """LIR and everything around it."""
     index_imports = {
         id: IndexImport(desc, typ, with_snapshot=with_snapshot) for id, (desc, typ) in imports.indexes.items()
     }
@@ -116,17 +137,16 @@ def description(
     }
     if one_shot:
         until = step_forward(as_of)
-    single_time = until is not None and until == step_forward(as_of)
-    lowered = lower(objects, index_imports, single_time=single_time)
+    assert not lowered.single_time or single_time(as_of, until), (as_of, until)
     return DataflowDescription(
         name,
         source_imports,
         index_imports,
-        lowered,
+        lowered.objects,
         index_exports or {},
         sink_exports or {},
         as_of,
         until,
         DataflowClass.ONE_SHOT_READ if one_shot and until is not None else DataflowClass.MAINTAINED,
-        any(isinstance(node, r.LetRec) for _, plan in objects for node in r.walk(plan)),
+        lowered.recursive,
     )

@@ -6,6 +6,9 @@ the item that names them; dataflows start after). Dropping, altering and cluster
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.catalog.builtin.relation import is_log
@@ -31,7 +34,15 @@ from adapter.sequencer.clusters import ClusterSequencer
 from adapter.sequencer.ddl_alter import AlterSequencer
 from adapter.sequencer.ddl_drop import DropSequencer
 from adapter.sequencer.inline import inline_views
-from adapter.sequencer.maintained import check_index, create_index_dataflow, create_view_dataflow, view_as_of
+from adapter.sequencer.maintained import (
+    MaintainedPlan,
+    create_index_dataflow,
+    create_view_dataflow,
+    freshest,
+    plan_index,
+    plan_view,
+    since_of,
+)
 from adapter.sequencer.refresh import resolve_refresh
 from adapter.sequencer.sources import SourceSequencer
 from adapter.sql import plans as p
@@ -273,7 +284,8 @@ class DdlSequencer:
             effects = self.drops.remove(session, tx, [plan.or_replace], cascade=False, replacing=True)
         elif self._exists(session, plan.name, schema_id, plan.if_not_exists):
             return
-        details = ViewDetails(plan.desc, plan.mir, optimize_local(plan.mir), plan.temporary)
+        optimized = await c.in_thread(optimize_local, plan.mir)
+        details = ViewDetails(plan.desc, plan.mir, optimized, plan.temporary)
         self.new_item(session, tx, plan.name.item, schema_id, "view", plan.create_sql, plan.depends_on, details)
         await c.commit_catalog(tx)
         self.drops.apply(effects)
@@ -292,22 +304,11 @@ class DdlSequencer:
         refreshes = plan.refresh is not None and (plan.refresh.at or plan.refresh.at_creation or plan.refresh.every)
         if refreshes and not c.system_vars.get("enable_refresh_every_mvs"):
             raise SqlError("0A000", "REFRESH EVERY and REFRESH AT materialized views is not available")
-        optimized = optimize_local(plan.mir)
+        optimized = await c.in_thread(optimize_local, plan.mir)
         id = tx.item_id()
+        shard = f"view-{id}"
         now = c.oracle.read_ts()
         refresh_at, refresh_every = resolve_refresh(plan.refresh, now)
-        _, _, since = view_as_of(c, cluster, optimized, id)
-        as_of = plan.as_of if plan.as_of is not None else since
-        first = first_refresh(refresh_at, refresh_every, now)
-        if first is not None:
-            if refresh_at is not None and min(refresh_at) < since:
-                raise SqlError(
-                    "22023",
-                    "REFRESH AT requested for a time where not all the inputs are readable",
-                    detail=f"The requested REFRESH AT time is {min(refresh_at)}. Inputs are readable from {since}.",
-                )
-            as_of = max(as_of, first)
-        shard = f"view-{id}"
         details = MaterializedViewDetails(
             plan.desc,
             plan.mir,
@@ -317,30 +318,37 @@ class DdlSequencer:
             plan.not_null_assertions,
             refresh_at,
             refresh_every,
-            as_of,
         )
-        item = self.new_item(
-            session,
-            tx,
-            plan.name.item,
-            schema_id,
-            "materialized-view",
-            plan.create_sql,
-            plan.depends_on,
-            details,
-            id=id,
-            retain_history_ms=plan.retain_history_ms,
-        )
-        hold = [c.controller.acquire_hold(i) for i in self._inputs(optimized)]
-        try:
+        maintained = await c.in_thread(plan_view, c, id, details)
+        with self._held(maintained):
+            since = since_of(c, maintained.imports)
+            as_of = plan.as_of if plan.as_of is not None else freshest(c, maintained.imports)
+            first = first_refresh(refresh_at, refresh_every, now)
+            if first is not None:
+                if refresh_at is not None and min(refresh_at) < since:
+                    raise SqlError(
+                        "22023",
+                        "REFRESH AT requested for a time where not all the inputs are readable",
+                        detail=f"The requested REFRESH AT time is {min(refresh_at)}. Inputs are readable from {since}.",
+                    )
+                as_of = max(as_of, first)
+            item = self.new_item(
+                session,
+                tx,
+                plan.name.item,
+                schema_id,
+                "materialized-view",
+                plan.create_sql,
+                plan.depends_on,
+                replace(details, initial_as_of=as_of),
+                id=id,
+                retain_history_ms=plan.retain_history_ms,
+            )
             types = [col.scalar for col in plan.desc.typ.columns]
             await durable(c.storage.create_shard_begin(shard, types, "mv", since=as_of, upper=as_of))
             await c.commit_catalog(tx)
             c.register_storage(item)
-            create_view_dataflow(c, item)
-        finally:
-            for h in hold:
-                h.release()
+            create_view_dataflow(c, item, maintained)
         self.drops.apply(effects)
 
     def _no_logs(self, what: str, mir: r.Mir) -> None:
@@ -354,10 +362,15 @@ class DdlSequencer:
                 detail=f"the object depends on the following log sources:\n{names}",
             )
 
-    def _inputs(self, mir: r.Mir) -> list[GlobalId]:
-        """Stored collections under a plan: held readable while the item is made."""
-        inlined = inline_views(mir, self._c.definition)
-        return [i for i in r.global_ids(inlined) if self._c.controller.collection_exists(i)]
+    @contextlib.contextmanager
+    def _held(self, plan: MaintainedPlan) -> Iterator[None]:
+        """What a planned dataflow imports stays readable while the item is made."""
+        holds = [self._c.controller.acquire_hold(id) for id in plan.imports.ids()]
+        try:
+            yield
+        finally:
+            for hold in holds:
+                hold.release()
 
     async def _index(self, session: Session, plan: p.CreateIndexPlan) -> None:
         c = self._c
@@ -391,14 +404,10 @@ class DdlSequencer:
             details,
             retain_history_ms=plan.retain_history_ms,
         )
-        check_index(c, c.state.clusters[plan.cluster], plan.on)
-        hold = [c.controller.acquire_hold(i) for i in self._inputs(c.get_of(plan.on))]
-        try:
+        maintained = await c.in_thread(plan_index, c, item.id, details)
+        with self._held(maintained):
             await c.commit_catalog(tx)
-            create_index_dataflow(c, item)
-        finally:
-            for h in hold:
-                h.release()
+            create_index_dataflow(c, item, maintained)
         cluster = c.state.clusters[plan.cluster]
         if not cluster.replicas:
             session.notice(

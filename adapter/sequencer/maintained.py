@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.catalog.objects import Cluster, IndexDetails, Item, MaterializedViewDetails
 from adapter.coord.timestamp_selection import combine
-from adapter.sequencer.dataflows import Imports, description, find_imports
+from adapter.sequencer.dataflows import Imports, Lowered, description, find_imports, lower_objects
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.scalars import scalars_of
 from adapter.sequencer.values import literal
@@ -57,13 +58,22 @@ def _uppers(c: Coordinator, imports: Imports) -> dict[GlobalId, Frontier]:
     return {id: c.controller.frontiers(id)[1] for id in imports.sources}
 
 
-def _since(c: Coordinator, imports: Imports) -> Timestamp:
+def since_of(c: Coordinator, imports: Imports) -> Timestamp:
     """The first time at which all inputs can be read."""
     since, _ = combine({id: c.controller.frontiers(id) for id in imports.ids()})
     return MAX if since is None else since
 
 
-def check_maintainable(id: GlobalId, plan: r.Mir, imports: Imports) -> None:
+def freshest(c: Coordinator, imports: Imports) -> Timestamp:
+    """Where a new dataflow starts: the last complete time of its inputs, so that no read of it is older than it is; but
+    not ahead of the clock, where what is refreshed rarely may be complete already."""
+    since, upper = combine({id: c.controller.frontiers(id) for id in imports.ids()})
+    if since is None:
+        return MAX
+    return since if upper is None else max(since, min(upper - 1, c.oracle.read_ts()))
+
+
+def check_maintainable(plan: r.Mir) -> None:
     """Refuse what cannot be kept up to date, before anything of it is durable: mz_now() elsewhere than in a filter that
     compares it."""
     for node in r.walk(plan):
@@ -75,25 +85,22 @@ def check_maintainable(id: GlobalId, plan: r.Mir, imports: Imports) -> None:
                         "calls to mz_now are only supported in WHERE and HAVING clauses of maintained objects",
                         hint="temporal filters are comparisons of mz_now() joined by AND",
                     )
-    description("check", [(id, plan)], imports, 0, uppers={})
 
 
-def check_index(c: Coordinator, cluster: Cluster, on: GlobalId) -> None:
-    """Like check_maintainable, for an index on a view."""
-    if c.shard_of(on) is None and (mir := c.definition(on)) is not None:
-        plan, imports = optimize_maintained(c, mir, _indexes(c, cluster, frozenset((on,)), on))
-        check_maintainable(on, plan, imports)
+@dataclass(frozen=True, slots=True)
+class MaintainedPlan:
+    """What planning a dataflow gives: everything but its times. Made in a thread when somebody waits for reads."""
+
+    lowered: Lowered
+    imports: Imports
 
 
-def create_index_dataflow(c: Coordinator, item: Item) -> None:
-    """Install the dataflow of an index: an import arranged, or a view computed and arranged."""
-    details = item.details
-    assert isinstance(details, IndexDetails)
+def plan_index(c: Coordinator, index_id: GlobalId, details: IndexDetails) -> MaintainedPlan:
+    """An import arranged, or a view computed and arranged."""
     cluster = c.state.clusters[details.cluster_id]
     on = details.on_id
-    desc = c.desc_of(on)
-    get = r.Get(on, desc.typ)
-    indexes = _indexes(c, cluster, frozenset((on,)), item.id)
+    get = c.get_of(on)
+    indexes = _indexes(c, cluster, frozenset((on,)), index_id)
     objects: list[tuple[GlobalId, r.Mir]] = []
     if c.shard_of(on) is not None or on in indexes:
         # Nothing to compute. An index with the same key is exported again, another one is arranged anew.
@@ -103,15 +110,23 @@ def create_index_dataflow(c: Coordinator, item: Item) -> None:
     else:
         mir = c.definition(on)
         plan, imports = optimize_maintained(c, mir if mir is not None else get, indexes)
+        check_maintainable(plan)
         objects = [(on, plan)]
-    as_of = _since(c, imports)
+    return MaintainedPlan(lower_objects(objects, single_time=False), imports)
+
+
+def create_index_dataflow(c: Coordinator, item: Item, plan: MaintainedPlan) -> None:
+    """Install the dataflow of an index."""
+    details = item.details
+    assert isinstance(details, IndexDetails)
+    cluster = c.state.clusters[details.cluster_id]
     dataflow = description(
         f"index-{item.name}",
-        objects,
-        imports,
-        as_of,
-        uppers=_uppers(c, imports),
-        index_exports={item.id: IndexExport(IndexDesc(on, details.key), desc.typ)},
+        plan.lowered,
+        plan.imports,
+        freshest(c, plan.imports),
+        uppers=_uppers(c, plan.imports),
+        index_exports={item.id: IndexExport(IndexDesc(details.on_id, details.key), c.desc_of(details.on_id).typ)},
     )
     _create(c, cluster, dataflow)
     if c.pins.needed(item):
@@ -136,15 +151,17 @@ def with_assertions(mir: r.Mir, desc: RelationDesc, non_null: tuple[int, ...]) -
     return r.Project(r.Map(mir, tuple(checks)), tuple(outputs))
 
 
-def view_as_of(c: Coordinator, cluster: Cluster, mir: r.Mir, id: GlobalId) -> tuple[r.Mir, Imports, Timestamp]:
-    """(optimized plan, imports, first readable time) of a materialized view's dataflow."""
-    indexes = _indexes(c, cluster, r.global_ids(mir), id)
+def plan_view(c: Coordinator, view_id: GlobalId, details: MaterializedViewDetails) -> MaintainedPlan:
+    """A materialized view's query, on its cluster. The object's own id is transient: the view's is the sink's."""
+    cluster = c.state.clusters[details.cluster_id]
+    mir = with_assertions(details.optimized, details.desc, details.non_null)
+    indexes = _indexes(c, cluster, r.global_ids(mir), view_id)
     plan, imports = optimize_maintained(c, mir, indexes)
-    check_maintainable(id, plan, imports)
-    return plan, imports, _since(c, imports)
+    check_maintainable(plan)
+    return MaintainedPlan(lower_objects([(c.transient_id(), plan)], single_time=False), imports)
 
 
-def create_view_dataflow(c: Coordinator, item: Item) -> None:
+def create_view_dataflow(c: Coordinator, item: Item, plan: MaintainedPlan) -> None:
     """Install (again) the dataflow of a materialized view, from where its shard stands."""
     details = item.details
     assert isinstance(details, MaterializedViewDetails)
@@ -152,13 +169,13 @@ def create_view_dataflow(c: Coordinator, item: Item) -> None:
     if upper is None:
         return  # complete: nothing will change
     cluster = c.state.clusters[details.cluster_id]
-    checked = with_assertions(details.optimized, details.desc, details.non_null)
-    plan, imports, since = view_as_of(c, cluster, checked, item.id)
+    imports = plan.imports
+    since = since_of(c, imports)
     as_of = max(since, upper - 1 if upper > details.initial_as_of else details.initial_as_of)
     _, inputs_upper = combine({id: c.controller.frontiers(id) for id in imports.ids()})
     if inputs_upper is not None and inputs_upper > 0:
         as_of = max(since, min(as_of, inputs_upper - 1))
-    object_id = c.transient_id()
+    ((object_id, _),) = plan.lowered.objects
     sink = SinkExport(
         object_id,
         details.desc,
@@ -168,7 +185,7 @@ def create_view_dataflow(c: Coordinator, item: Item) -> None:
     )
     dataflow = description(
         f"materialized-view-{item.name}",
-        [(object_id, plan)],
+        plan.lowered,
         imports,
         as_of,
         uppers=_uppers(c, imports),

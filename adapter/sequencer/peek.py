@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adapter.catalog.builtin.relation import is_local, is_log
+from adapter.catalog.builtin.relation import BUILTINS, is_local, is_log
 from adapter.catalog.initial import CATALOG_SERVER
 from adapter.catalog.objects import Cluster
 from adapter.coord.planning import Prepared
@@ -32,7 +32,14 @@ from adapter.coord.timestamp_selection import (
 )
 from adapter.coord.transaction import Reads, Writes
 from adapter.sequencer.catalog_functions import bind_catalog_functions
-from adapter.sequencer.dataflows import Imports, default_key, description, find_imports
+from adapter.sequencer.dataflows import (
+    Imports,
+    Lowered,
+    default_key,
+    description,
+    find_imports,
+    lower_objects,
+)
 from adapter.sequencer.fast_path import (
     ConstantPath,
     FastPath,
@@ -44,6 +51,7 @@ from adapter.sequencer.fast_path import (
 from adapter.sequencer.finishing import OFF_LOOP_ROWS, check_size, finish, result_too_large
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.interpret import Budget, TooMuch, constant, interpret
+from adapter.sequencer.mfp import split_mfp
 from adapter.sequencer.scalars import sleeps, substitute, substitute_scalar, unmaterializable
 from adapter.sequencer.values import literal, mz_now_literal, session_value, time_literal
 from adapter.sql.plans import AsOf, SelectPlan
@@ -69,7 +77,7 @@ if TYPE_CHECKING:
     from adapter.coord.coordinator import Coordinator
     from adapter.coord.session import Session
 
-THREAD_NODES = 60
+THREAD_NODES = 8
 """Plans with more nodes than this are optimized in a thread."""
 LOCAL_ROWS = 300_000
 """Rows this process may touch for a read of constants and the catalog before the read belongs on a cluster."""
@@ -84,9 +92,12 @@ class LocalPath:
 
 @dataclass(frozen=True, slots=True)
 class SlowPath:
+    """lowered: of a plan that is the same at every time and for every session, made beforehand; its object's id is free."""
+
     mir: r.Mir
     typ: RelationType
     imports: Imports
+    lowered: Lowered | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +167,14 @@ class PeekSequencer:
     ) -> tuple[PeekPlan, RowSetFinishing]:
         key = ("peek", self._cluster_choice(session), session.txn.in_block)
         cached = prepared.artifacts.get(key)
-        if cached is not None and not params:
+        domain = self._domain(session)
+        if cached is not None and not params and (not domain or cached.inputs <= domain):
             return cached, plan.finishing
         if params:
             generic = prepared.artifacts.get("generic")
             if generic is not None:
                 bound = generic.bind(params)
-                if bound is not None:
+                if bound is not None and (not domain or bound.inputs <= domain):
                     return bound, plan.finishing
         made, lasting = await self.plan_read(session, plan.mir, plan.finishing, params, prepared.param_types)
         if lasting:
@@ -172,6 +184,11 @@ class PeekSequencer:
 
             prepared.artifacts["generic"] = make_generic(self._c, session, prepared, plan)
         return made, plan.finishing
+
+    def _domain(self, session: Session) -> frozenset[GlobalId]:
+        """What the transaction may read; empty while that is open."""
+        ops = session.txn.ops
+        return ops.domain if isinstance(ops, Reads) else frozenset()
 
     def _cluster_choice(self, session: Session) -> str:
         return session.vars.cluster
@@ -208,16 +225,23 @@ class PeekSequencer:
         inlined = bound(inline_views(mir, c.definition))
         cluster = c.target_cluster(session, reads, inlined)
         indexes = c.index_infos(cluster, reads)
+        ops = session.txn.ops
+        if isinstance(ops, Reads) and ops.domain:
+            # An index made since the transaction's first read is not readable at its time.
+            indexes = within(indexes, ops.domain)
+            lasting = False
         # Indexed views are read through their index where the optimizer may use one, so they stay Gets.
         if any(id not in r.global_ids(inlined) for id in indexes):
             inlined = bound(inline_views(mir, c.definition, lambda id: id in indexes))
-        if sum(1 for _ in r.walk(inlined)) > THREAD_NODES or sleeps(inlined):
-            work = asyncio.get_running_loop().run_in_executor(None, optimize_read, inlined, indexes)
-            optimized = await session.interrupt.wait(work)
+        if sleeps(inlined):
+            work = asyncio.get_running_loop().run_in_executor(None, _optimize, inlined, indexes)
+            optimized, lowered = await session.interrupt.wait(work)
+        elif sum(1 for _ in r.walk(inlined)) > THREAD_NODES:
+            optimized, lowered = await session.interrupt.wait(c.in_thread(_optimize, inlined, indexes))
         else:
-            optimized = optimize_read(inlined, indexes)
+            optimized, lowered = _optimize(inlined, indexes)
         assert c.state is state or c.state.revision >= state.revision
-        return self.choose_path(session, mir, optimized, finishing, cluster, indexes, reads), lasting
+        return self.choose_path(session, mir, optimized, finishing, cluster, indexes, reads, lowered), lasting
 
     def choose_path(
         self,
@@ -228,6 +252,7 @@ class PeekSequencer:
         cluster: Cluster | None,
         indexes: dict[GlobalId, tuple[IndexInfo, ...]],
         reads: frozenset[GlobalId],
+        lowered: Lowered | None = None,
     ) -> PeekPlan:
         c = self._c
         typ = c.type_of(mir)
@@ -246,7 +271,7 @@ class PeekSequencer:
         match path:
             case None:
                 imports = find_imports([c.with_builtins(session, optimized)], indexes, c.shard_of)
-                path = SlowPath(optimized, typ, imports)
+                path = SlowPath(optimized, typ, imports, lowered)
                 inputs = imports.ids()
             case PeekExisting(index=index):
                 inputs = frozenset((index,))
@@ -519,17 +544,21 @@ class PeekSequencer:
         c = self._c
         cluster = plan.cluster
         assert cluster is not None
-        mir = path.mir
-        if plan.mz_now:
-            now = mz_now_literal(ts)
-            mir = substitute(mir, lambda u: now if u.func == "mz_now" else None)
-        mir = c.with_builtins(session, mir)
         view_id, index_id = c.transient_id(), c.transient_id()
+        if path.lowered is not None and ts != MAX:
+            lowered = replace(path.lowered, objects=((view_id, path.lowered.objects[0][1]),))
+        else:
+            mir = path.mir
+            if plan.mz_now:
+                now = mz_now_literal(ts)
+                mir = substitute(mir, lambda u: now if u.func == "mz_now" else None)
+            mir = c.with_builtins(session, mir)
+            lowered = lower_objects([(view_id, mir)], single_time=ts != MAX)
         key = default_key(path.typ.arity)
         uppers: dict[GlobalId, Frontier] = {id: c.controller.frontiers(id)[1] for id in path.imports.sources}
         dataflow = description(
             f"oneshot-select-{view_id}",
-            [(view_id, mir)],
+            lowered,
             path.imports,
             ts,
             uppers=uppers,
@@ -548,6 +577,27 @@ class PeekSequencer:
         return await self._peek_index(
             session, plan, index_id, None, MapFilterProject.identity(path.typ.arity), finishing, ts, hold
         )
+
+
+def within(
+    indexes: dict[GlobalId, tuple[IndexInfo, ...]], domain: frozenset[GlobalId]
+) -> dict[GlobalId, tuple[IndexInfo, ...]]:
+    """The indexes that are in the domain."""
+    kept = {on: tuple(i for i in infos if i.id in domain) for on, infos in indexes.items()}
+    return {on: infos for on, infos in kept.items() if infos}
+
+
+def _optimize(mir: r.Mir, indexes: dict[GlobalId, tuple[IndexInfo, ...]]) -> tuple[r.Mir, Lowered | None]:
+    """(optimized plan, its LIR if it may need a dataflow that is the same whenever it runs)."""
+    optimized = optimize_read(mir, indexes)
+    _, below = split_mfp(optimized)
+    if isinstance(below, r.Constant | r.Get) or any(id in BUILTINS for id in r.global_ids(optimized)):
+        return optimized, None
+    if isinstance(below, r.Join) and isinstance(below.implementation, r.IndexedFilter):
+        return optimized, None
+    if "mz_now" in unmaterializable(optimized):
+        return optimized, None
+    return optimized, lower_objects([(GlobalId("t0"), optimized)], single_time=True)
 
 
 def _interpret(mir: r.Mir, env: Any, budget: Budget) -> Updates | None:

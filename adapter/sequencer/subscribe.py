@@ -18,7 +18,7 @@ from adapter.catalog.builtin.relation import is_local
 from adapter.coord.planning import Prepared
 from adapter.coord.result import Batch, ExecuteResult, Rows
 from adapter.coord.timestamp_selection import ReadWhen
-from adapter.sequencer.dataflows import Imports, description, find_imports
+from adapter.sequencer.dataflows import Imports, description, find_imports, lower_objects, single_time
 from adapter.sequencer.inline import inline_views
 from adapter.sequencer.peek import PeekPlan, SlowPath, compute_error
 from adapter.sequencer.scalars import substitute, substitute_scalar, unmaterializable
@@ -126,7 +126,8 @@ class SubscribeSequencer:
         indexes = c.index_infos(cluster, reads)
         if any(id not in r.global_ids(inlined) for id in indexes):
             inlined = substitute(inline_views(mir, c.definition, lambda id: id in indexes), value)
-        optimized = c.with_builtins(session, optimize_dataflow(inlined, indexes))
+        planned = await c.in_thread(optimize_dataflow, inlined, indexes)
+        optimized = c.with_builtins(session, planned)
         imports = find_imports([optimized], indexes, c.shard_of)
         typ = c.type_of(mir)
         mz_now = "mz_now" in unmaterializable(optimized)
@@ -166,7 +167,7 @@ class SubscribeSequencer:
         uppers: dict[GlobalId, Frontier] = {id: c.controller.frontiers(id)[1] for id in imports.sources}
         dataflow = description(
             f"subscribe-{sink_id}",
-            [(object_id, mir)],
+            lower_objects([(object_id, mir)], single_time=single_time(as_of, up_to)),
             imports,
             as_of,
             uppers=uppers,
