@@ -284,7 +284,7 @@ def test_copy_in_and_out() -> None:
         assert await c.rows("SELECT * FROM t ORDER BY a") == [(1, "x"), (2, None)]
         (out,) = await c.run("COPY (SELECT * FROM t ORDER BY a) TO STDOUT")
         assert isinstance(out, CopyOut)
-        assert b"".join([chunk async for chunk in out.chunks]) == b"1\tx\n2\t\\N\n"
+        assert b"".join([row async for rows in out.chunks for row in rows]) == b"1\tx\n2\t\\N\n"
         assert out.command_tag() == "COPY 2"
 
     run(scenario)
