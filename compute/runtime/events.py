@@ -62,8 +62,9 @@ class EventLog:
             key = (kind_of(peek), bucket(elapsed_ns))
             self.peek_durations[key] = self.peek_durations.get(key, 0) + 1
 
-    def parked(self, requested_ns: int, slept_ns: int) -> None:
-        key = (bucket(slept_ns), bucket(requested_ns))
+    def parked(self, requested_ms: float | None, slept_ns: int) -> None:
+        """The worker waited for something to happen (requested None: for as long as it takes)."""
+        key = (bucket(slept_ns), bucket(int(requested_ms * 1_000_000)) if requested_ms is not None else 0)
         self.parks[key] = self.parks.get(key, 0) + 1
 
 

@@ -191,7 +191,12 @@ class WorkerProcess:
                     wants_write ^= {fd}
                     poller.modify(fd, _IN | (select.POLLOUT if fd in wants_write else 0))
             timeout_ms = 0.0 if busy else self._timeout_ms(next_tick)
-            ready = poller.poll(timeout_ms)
+            if timeout_ms == 0.0:
+                ready = poller.poll(0)
+            else:
+                parked_ns = time.perf_counter_ns()
+                ready = poller.poll(timeout_ms)
+                worker.events.parked(timeout_ms, time.perf_counter_ns() - parked_ns)
             for fd, events in ready:
                 if events & select.POLLOUT:
                     writable[fd].flush()
