@@ -87,7 +87,7 @@ class RandomMir:
         make = rng.choice(
             [self._filter, self._map, self._project, self._join, self._reduce, self._distinct, self._union, self._except,
              self._topk, self._let, self._left_join, self._null_safe_left_join, self._flat_map, self._window, self._count,
-             self._semijoin, self._lookup, self._recursive, self._limit_of_limit, self._lateral, self._first_rows]
+             self._semijoin, self._lookup, self._recursive, self._limit_of_limit, self._lateral, self._first_rows, self._mutual]
         )  # fmt: skip
         return make(depth)
 
@@ -337,3 +337,19 @@ class RandomMir:
         bound = Literal(encode_datum(INT8, self.rng.randint(0, 3)), INT8)
         test = Call(self.rng.choice(["lte_int8", "lt_int8", "eq_int8", "gt_int8"]), (Ref(n), bound), BOOL)
         return self._narrow(r.Filter(window, (test, *((self.predicate(n, 0),) if self.rng.random() < 0.3 else ()))), n)
+
+    def _mutual(self, depth: int) -> r.Mir:
+        """Two bindings that read each other, one with a difference, for a few rounds."""
+        base = self.relation(depth - 2)
+        n = self._arity(base)
+        if n == 0:
+            return base
+        base = r.Project(base, (0, n - 1))
+        first, second = self._fresh(), self._fresh()
+        typ = RelationType((ColumnType(INT4),) * 2)
+        a, b = r.Get(first, typ), r.Get(second, typ)
+        step = r.Filter(r.Map(r.Project(b, (1,)), (self.scalar(1, 1),)), (self.predicate(2, 1),))
+        one = r.Reduce(r.Union((base, step)), (Ref(0), Ref(1)), ())
+        two = r.Threshold(r.Union((a, r.Negate(r.Filter(b, (self.predicate(2, 1),))))))
+        body = r.Filter(r.Join((a, b), ((Ref(0), Ref(2)),)), (self.predicate(4, 1),))
+        return r.LetRec((first, second), (one, two), (typ, typ), body, self.rng.randint(1, 4), True)
