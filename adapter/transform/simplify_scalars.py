@@ -8,6 +8,7 @@
     coalesce(a, b), a never NULL   a
     CASE WHEN c THEN true ELSE false END    c, or c IS TRUE
     a::bigint = 5                  a = 5               when 5 fits
+    a LIKE 'abc'                   a = 'abc'
 
 Three-valued logic and lazy errors are kept: nothing that could fail is dropped unless the result was decided anyway.
 """
@@ -33,6 +34,8 @@ _INT_RANGE = {
     "int4": (-(2**31), 2**31 - 1),
     "int8": (-(2**63), 2**63 - 1),
 }
+_LIKE = {"like_text": "eq_text", "not_like_text": "not_eq_text"}
+_WILD = set(b"%_\\")
 _WIDENING = {"cast_int2_int4", "cast_int2_int8", "cast_int4_int8"}
 
 Columns = Sequence[ColumnType]
@@ -266,11 +269,13 @@ def _if(e: If, cond: Scalar, then: Scalar, els: Scalar, columns: Columns) -> Sca
 
 
 def _comparison(e: Call, columns: Columns) -> Scalar:
-    """A strict call of NULL; `x = x`; and a literal that an integer's widening cast can be taken off from."""
+    """A strict call of NULL; LIKE without wildcards; `x = x`; a literal that an integer's widening cast can give way to."""
     entry = FUNCTIONS[e.func]
     null = any(isinstance(a, Literal) and a.value is None and a.error is None for a in e.args)
     if null and entry.strict and e.func not in ("and", "or", "coalesce") and not any(map(can_error, e.args)):
         return Literal(None, e.typ)
+    if e.func in _LIKE and isinstance(e.args[1], Literal) and not _WILD & set(e.args[1].value or b"%"):
+        return Call(_LIKE[e.func], e.args, e.typ)
     pair = as_equality(e)
     if pair is None:
         return e
