@@ -12,14 +12,18 @@ from adapter.sql.lower.scalars import State, attach, has_subquery, lower_scalar,
 from adapter.sql.lower.split import split
 from mzlite.expr import relation as mir
 from mzlite.expr.aggregates import AGGREGATES, aggregate_type
-from mzlite.expr.scalar import Aggregate, Call, If, Literal, Ref, Scalar, TableFunc
+from mzlite.expr.scalar import Aggregate, Call, If, Literal, Ref, Scalar
 from mzlite.expr.typing import scalar_type
 from mzlite.repr.datum import encode_datum
-from mzlite.repr.types import BOOL, INT8, ColumnType, RelationType, ScalarType
+from mzlite.repr.errors import SqlError, encode_error
+from mzlite.repr.types import BOOL, INT8, ColumnType, ScalarType
 
 _TRUE = Literal(encode_datum(BOOL, True), BOOL)
 _FALSE = Literal(encode_datum(BOOL, False), BOOL)
-_COUNT = Aggregate("count<bool>", (_TRUE,), INT8)
+_ONE = Literal(encode_datum(INT8, 1), INT8)
+_TOO_MANY = encode_error(SqlError("21000", "more than one record produced in subquery"))
+_COUNT_ID = AGGREGATES["count"].bind([BOOL]).id
+_COUNT = Aggregate(_COUNT_ID, (_TRUE,), INT8)
 
 
 # ---- filters
@@ -162,9 +166,9 @@ def _values(
             id = frame.ids.fresh()
             rows = f.get(id, low.types)
             counted = mir.Reduce(rows, tuple(Ref(k) for k in keys), (_COUNT,))
-            guard = TableFunc("guard_subquery_size_int8", RelationType(()))
-            several = mir.FlatMap(counted, guard, (Ref(count),))
-            failed = f.project(f.map_(several, [f.null(typ)]), (*keys, count + 1), count + 2)
+            # The error stands in the value's place, so that whatever reads the value meets it.
+            several = mir.Filter(counted, (Call("gt_int8", (Ref(count), _ONE), BOOL),))
+            failed = f.project(f.map_(several, [Literal(None, typ, _TOO_MANY)]), (*keys, count + 1), count + 2)
             return mir.Let(id, low.mir, mir.Union((rows, failed))), value, f.null(typ)
         case hir.Quantified(_, _, every):
             # low's last column is the predicate. ALL p = NOT ANY (NOT p).
@@ -390,7 +394,7 @@ def _append_membership(state: State, e: hir.Quantified, frame: Frame) -> tuple[S
     values = f.distinct(rows, (0,))
     matched = f.project(f.join([here, values], [(x, Ref(width))]), range(width), width + 1)
     found = f.get(found_id, state.types)
-    count_column = Aggregate("count<bool>", (_TRUE,), INT8)
+    count_column = Aggregate(_COUNT_ID, (_TRUE,), INT8)
     bound = AGGREGATES["count"].bind([member.scalar]).id
     count_value = Aggregate(bound, (Ref(0),), INT8)
     counts = mir.Reduce(rows, (), (count_column, count_value))

@@ -103,12 +103,16 @@ def _derived(ctx: PlanContext, item: ast.Derived, outer: list[Scope]) -> Planned
 
 
 def _table_function(ctx: PlanContext, item: ast.TableFunction, outer: list[Scope]) -> Planned:
-    parts = [_one_function(ctx, f, outer, item.ordinality and len(item.functions) == 1) for f in item.functions]
+    functions = item.functions
+    if len(functions) == 1 and functions[0].name[-1] == "unnest" and len(functions[0].args) > 1:
+        # unnest(a, b) is ROWS FROM (unnest(a), unnest(b)).
+        functions = tuple(ast.FuncCall(functions[0].name, (a,), pos=functions[0].pos) for a in functions[0].args)
+    parts = [_one_function(ctx, f, outer, item.ordinality and len(functions) == 1) for f in functions]
     if len(parts) == 1:
         rel, names, types, scalar_like, function = parts[0]
     else:
         rel, names, types = rows_from(
-            [(p[0], p[1], p[2]) for p in parts], [_one_function(ctx, f, outer, True)[0] for f in item.functions]
+            [(p[0], p[1], p[2]) for p in parts], [_one_function(ctx, f, outer, True)[0] for f in functions]
         )
         scalar_like, function = False, parts[0][4]
         if item.ordinality:

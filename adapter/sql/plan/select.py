@@ -21,6 +21,7 @@ from adapter.sql.plan.relations import plan_from, rows_from
 from adapter.sql.plan.scope import Scope, resolve_column, table_columns
 from mzlite.expr.scalar import ColumnOrder, TableFunc
 from mzlite.repr.errors import SqlError, unsupported
+from mzlite.repr.typenames import type_by_name
 from mzlite.repr.types import INT8, ColumnType, RelationType, ScalarType
 
 MAX_COLUMNS = 1600
@@ -460,45 +461,57 @@ def _only_outside(e: hir.Scalar, depth: int) -> bool:
 
 def column_name(node: ast.Expr) -> str:
     """The name PostgreSQL gives an unnamed output column."""
-    return _name(node) or "?column?"
+    return _name(node)[0] or "?column?"
 
 
-def _name(node: ast.Expr) -> str | None:
+def _name(node: ast.Expr) -> tuple[str | None, bool]:
+    """The name, and whether it is a good one: the type of a cast or `case` gives way to the type of a cast around it."""
     match node:
         case ast.Name(parts):
-            return parts[-1]
+            return parts[-1], True
         case ast.Field(_, name):
-            return name
+            return name, True
         case ast.FuncCall(name):
-            return name[-1]
+            return name[-1], True
         case ast.Cast(operand, typ):
-            inner = _name(operand)
-            if inner is not None:
-                return inner
-            return typ.parts[-1] if typ.parts else typ.container
+            inner, good = _name(operand)
+            return (inner, True) if good else (_type_name(typ), False)
         case ast.Collate(operand) | ast.Subscript(operand):
             return _name(operand)
         case ast.Case(_, _, default):
-            return (_name(default) if default is not None else None) or "case"
+            inner, good = (None, False) if default is None else _name(default)
+            return (inner, True) if good else ("case", False)
         case ast.Subquery(query, kind):
-            if kind != "scalar":
-                return kind
-            body = query.body
-            while isinstance(body, ast.Query):
-                body = body.body
-            if isinstance(body, ast.Select) and len(body.items) == 1:
-                item = body.items[0]
-                return item.alias or _name(item.expr)
-            return "column1" if isinstance(body, ast.Values) else None
+            return (kind, True) if kind != "scalar" else (_query_name(query), True)
         case ast.ArrayLit(_, kind):
-            return kind
+            return kind, True
         case ast.MapLit():
-            return "map"
+            return "map", True
         case ast.Row():
-            return "row"
+            return "row", True
         case ast.Interval():
-            return "interval"
+            return "interval", False
         case ast.Bool():
-            return "bool"
+            return "bool", False
         case _:
-            return None
+            return None, False
+
+
+def _query_name(query: ast.Query) -> str | None:
+    """The name of a scalar subquery's column."""
+    body = query.body
+    while isinstance(body, ast.Query):
+        body = body.body
+    if isinstance(body, ast.Select) and len(body.items) == 1:
+        item = body.items[0]
+        return item.alias or _name(item.expr)[0]
+    return "column1" if isinstance(body, ast.Values) else None
+
+
+def _type_name(typ: ast.TypeName) -> str | None:
+    """A type as its catalog calls it: int4 for int, also for int[]."""
+    if typ.container is not None:
+        return typ.container if typ.container != "array" or typ.element is None else _type_name(typ.element)
+    word = typ.parts[-1]
+    builtin = type_by_name(word)
+    return word if builtin is None or builtin.kind in ("range", "array") else builtin.kind

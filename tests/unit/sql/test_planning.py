@@ -52,7 +52,7 @@ def test_types(expression: str, typ: str) -> None:
         ("SELECT a, a + 1, a AS x, count(*) FROM t GROUP BY a", ["a", "?column?", "x", "count"]),
         (
             "SELECT a::text, '1'::int, CASE WHEN true THEN 1 END, (SELECT b FROM u LIMIT 1), EXISTS (SELECT) FROM t",
-            ["a", "int", "case", "b", "exists"],
+            ["a", "int4", "case", "b", "exists"],
         ),
         ("SELECT * FROM t JOIN u USING (a)", ["a", "b", "c", "b"]),
         ("SELECT * FROM t NATURAL JOIN u", ["a", "b", "c"]),
