@@ -54,6 +54,7 @@ from adapter.sequencer.bootstrap import load_items, plan_builtin_view, start_dat
 from adapter.sequencer.execute import Sequencer
 from adapter.transform.context import IndexInfo
 from compute.client.controller import ComputeController, ReplicaConfig
+from compute.client.instance import ReplicaStatus
 from mzlite.expr import relation as r
 from mzlite.expr.typecheck import typ as type_of
 from mzlite.repr.datum import column_to_datums, encode_datum
@@ -145,6 +146,7 @@ class Coordinator:
         for item in self.state.items.values():
             self.register_storage(item)
         await self.group_commit.start()
+        self.controller.watch_replicas(self._replica_status)
         for cluster in self.state.clusters.values():
             self.provision_cluster(cluster)
         start_dataflows(self)
@@ -406,6 +408,13 @@ class Coordinator:
         self.controller.create_cluster(ClusterId(cluster.id), log_indexes(cluster.id))
         for replica in cluster.replicas:
             self.provision_replica(replica)
+
+    def _replica_status(self, cluster: ClusterId, replica: ReplicaId, status: ReplicaStatus) -> None:
+        if status is ReplicaStatus.STARTED:
+            self.facts.replica_status(replica, "online")
+        elif status is ReplicaStatus.DIED:
+            log.warning("replica %s of cluster %s died; it is started again", replica, cluster)
+            self.facts.replica_status(replica, "offline", "died")
 
     def provision_replica(self, replica: Replica) -> None:
         config = ReplicaConfig(workers=replica.workers, interactive=replica.interactive)

@@ -109,6 +109,10 @@ class ComputeController:
         """Start the fork server. Replicas may be created before or after; their commands wait in the sockets."""
         self.orchestrator.start()
 
+    def watch_replicas(self, callback: Callable[[ClusterId, ReplicaId, ReplicaStatus], None]) -> None:
+        """Hear of replicas that start, die (they come back by themselves) and are dropped, instead of the constructor's."""
+        self._on_replica_status = callback
+
     async def shutdown(self) -> None:
         """Drop every cluster and end the processes."""
         for cluster in list(self._instances):

@@ -130,7 +130,6 @@ class Instance:
         )
         self.replicas[id] = replica
         replica.start()
-        self._controller._replica_status(self.id, id, ReplicaStatus.STARTED)
 
     def drop_replica(self, id: ReplicaId) -> None:
         replica = self.replicas.pop(id, None)
@@ -173,6 +172,7 @@ class Instance:
         for collection in self.collections.values():
             if collection.is_log:
                 collection.awaiting.add(replica.id)
+        self._controller._replica_status(self.id, replica.id, ReplicaStatus.STARTED)
         return commands
 
     def _replica_died(self, replica: Replica) -> None:
