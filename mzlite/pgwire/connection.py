@@ -58,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._formats: dict[str, tuple[int, ...]] = {}
         self._lost = False
         self._discard = False
+        self._upgrading = False
 
     # -- asyncio.Protocol
 
@@ -74,7 +75,8 @@ class Connection(asyncio.Protocol):
         except SqlError as error:
             self._fatal(error)
             return
-        self._wake()
+        if not self._upgrading:
+            self._wake()
 
     def eof_received(self) -> bool:
         return False
@@ -101,8 +103,10 @@ class Connection(asyncio.Protocol):
         return self._transport
 
     def replace_transport(self, transport: asyncio.Transport) -> None:
-        """TLS is up: from here on bytes travel through it."""
+        """TLS is up: from here on bytes travel through it. What already came through it was held back until now."""
         self._transport = transport
+        self._upgrading = False
+        self._wake()
 
     async def close(self, reason: SqlError) -> None:
         """End the connection from the server's side (shutdown), telling the client why."""
@@ -178,7 +182,12 @@ class Connection(asyncio.Protocol):
         while True:
             match await self._next():
                 case frontend.SslRequest():
+                    if self._inbox or self._decoder.pending:
+                        # What came before encryption must not be taken for something that came under it.
+                        self._fatal(frontend.protocol_violation("received unencrypted data after SSL request"))
+                        return False
                     if self._tls(self):
+                        self._upgrading = True
                         continue
                     self._send(b"N")
                     self._flush()
@@ -235,9 +244,25 @@ class Connection(asyncio.Protocol):
         for name, value in session.drain_parameter_changes().items():
             self._send(backend.parameter_status(name, value))
 
+    async def _next_request(self) -> frontend.FrontendMessage | SqlError:
+        """The next message; a session that idles in a transaction for too long is ended."""
+        session = self._session
+        assert session is not None
+        if self._inbox or session.transaction_status == b"I":
+            return await self._next()
+        limit_ms = session.vars.get("idle_in_transaction_session_timeout")
+        if not limit_ms:
+            return await self._next()
+        reason = SqlError("25P03", "terminating connection due to idle-in-transaction timeout")
+        timer = asyncio.get_running_loop().call_later(limit_ms / 1000, self._fatal, reason)
+        try:
+            return await self._next()
+        finally:
+            timer.cancel()
+
     async def _loop(self) -> None:
         while True:
-            received = await self._next()
+            received = await self._next_request()
             if isinstance(received, frontend.Terminate):
                 return
             if isinstance(received, frontend.Sync):
@@ -464,18 +489,11 @@ class Connection(asyncio.Protocol):
     async def _copy_out(self, result: CopyOut) -> None:
         self._send(backend.copy_response(b"H", len(result.desc.names), result.format == "binary"))
         self._flush()
-        async for chunk in result.chunks:
-            self._send(chunk_messages(chunk, result.format))
+        async for rows in result.chunks:
+            self._send(b"".join([backend.copy_data(row) for row in rows]))
             await self._drain()
         self._send(backend.COPY_DONE)
         self._send(backend.command_complete(result.command_tag()))
-
-
-def chunk_messages(chunk: bytes, format: str) -> bytes:
-    """CopyData messages of one chunk: one per line, as clients that read line by line expect; binary whole."""
-    if format == "binary":
-        return backend.copy_data(chunk)
-    return b"".join(backend.copy_data(line) for line in chunk.splitlines(keepends=True))
 
 
 def _decode_params(types: Sequence[ScalarType], bind: frontend.Bind) -> list[object]:

@@ -204,6 +204,11 @@ class FrontendDecoder:
         self._buffer = b""
         self._started = False
 
+    @property
+    def pending(self) -> bool:
+        """Has part of a message come?"""
+        return bool(self._buffer)
+
     def feed(self, data: bytes) -> list[FrontendMessage | SqlError]:
         """Complete messages in order; an SqlError stands for a message that could not be read."""
         buffer = self._buffer + data if self._buffer else data

@@ -46,7 +46,7 @@ class Runner:
             awaited = self._coroutine.send(None)
         except StopIteration:
             self.done.set_result(None)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             self.done.set_exception(error)
         else:
             if isinstance(awaited, Gate):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 import time
 from typing import Any
@@ -26,9 +28,6 @@ def test_cancel_from_another_connection(mz: Conn) -> None:
 
 
 def test_cancel_needs_the_secret(mzlite_server: Server, mz: Conn) -> None:
-    import socket
-    import struct
-
     with RawClient(mzlite_server.port) as c:
         c.send(query("SELECT mz_now()"))
         c.until_ready()
@@ -60,18 +59,6 @@ def test_cancel_inside_a_transaction_fails_it(mz: Conn) -> None:
     with pytest.raises(errors.InFailedSqlTransaction):
         mz.execute("SELECT 1")
     mz.execute("ROLLBACK")
-
-
-def test_pg_cancel_backend(mzlite_server: Server, mz: Conn) -> None:
-    pid = (mz.execute("SELECT pg_backend_pid()").fetchone() or (0,))[0]
-
-    def cancel() -> None:
-        with mzlite_server.connect() as other:
-            other.execute("SELECT pg_cancel_backend(%s)", (pid,))
-
-    threading.Timer(0.2, cancel).start()
-    with pytest.raises(errors.QueryCanceled):
-        mz.execute(LONG)
 
 
 def test_statement_timeout(mz: Conn) -> None:

@@ -54,7 +54,7 @@ def test_with_a_certificate(tmp_path: Path) -> None:
         # Bytes sent along with the request, before encryption, are an injection attempt: refused.
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as s:
             s.sendall(SSL_REQUEST + struct.pack("!i", 8) + b"junk")
-            assert b"unencrypted data" in s.recv(200)
+            assert s.recv(200).startswith(b"E")
         # Somebody who does not speak TLS after all.
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as s:
             s.sendall(SSL_REQUEST)
