@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from adapter.coord.result import Batch
 from adapter.coord.var_types import human_bytes
 from mzlite.expr.relation import RowSetFinishing
 from mzlite.expr.scalar import ColumnOrder
-from mzlite.repr.column import Column, sort_permutation
+from mzlite.repr.column import I64, Column, sort_permutation
 from mzlite.repr.errors import SqlError
+from mzlite.repr.fixed import FixedColumn
+from mzlite.repr.numeric import NumericColumn
+from mzlite.repr.types import Layout
 from mzlite.repr.updates import Updates
+from mzlite.repr.var import VarColumn
 
 BATCH_ROWS = 8192
 SORTED_ROWS = 20_000
@@ -33,10 +39,13 @@ def finish(u: Updates, finishing: RowSetFinishing) -> Batch:
     else:
         idx = None
         if n > 1 and (order or n <= SORTED_ROWS or finishing.limit is not None or finishing.offset):
-            # Also without ORDER BY: the same question gets the same answer. What ties is sorted as it is shown, NULL first.
+            # Also without ORDER BY: the same question gets the same answer. What ties is sorted as Materialize compares
+            # packed rows: the shorter first, then as shown, NULL first.
             named = {o.column for o in order}
             shown = [ColumnOrder(c, nulls_last=False) for c in dict.fromkeys(finishing.project) if c not in named]
-            idx = sort_permutation(columns, [*order, *shown], n, then_all=True)
+            size = FixedColumn(row_sizes([columns[c] for c in finishing.project], n))
+            keys = [*order, ColumnOrder(len(columns)), *shown]
+            idx = sort_permutation([*columns, size], keys, n, then_all=True)
         if n and not (diff == 1).all():
             assert diff.min() >= 0, "negative multiplicity in a result"
             base = np.arange(n, dtype=np.int64) if idx is None else idx
@@ -66,19 +75,32 @@ def check_size(batch: Batch, limit: int) -> None:
 
 
 def packed_size(batch: Batch) -> int:
-    total = 0
-    for c in batch.columns:
-        total += batch.n
-        offsets = getattr(c, "offsets", None)
-        values = getattr(c, "values", None)
-        if offsets is not None:
-            total += int(offsets[-1] - offsets[0]) + batch.n
-        elif isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-            magnitude = np.abs(values.astype(np.int64))
-            total += int(np.ceil(np.log2(magnitude.astype(np.float64) + 1) / 8).sum())
-        elif isinstance(values, np.ndarray) and values.dtype.kind != "b":
-            total += batch.n * values.dtype.itemsize
+    return int(row_sizes(batch.columns, batch.n).sum())
+
+
+def row_sizes(columns: Sequence[Column], n: int) -> I64:
+    """int64[n]: bytes of each row when packed: a tag a value, integers in as few bytes as they need, texts with a length."""
+    total = np.zeros(n, np.int64)
+    for c in columns:
+        size: I64 = np.ones(n, np.int64)
+        if isinstance(c, VarColumn):
+            lengths = c.lengths()
+            size = size + lengths + np.where(lengths < 256, 1, np.where(lengths < 65_536, 2, 4))
+        elif isinstance(c, FixedColumn) and c.values.dtype.kind in "iu" and c.layout in _PACKED_SHORT:
+            wide = c.values.astype(np.int64)
+            magnitude = np.where(wide < 0, ~wide, wide)
+            size = size + (np.frexp(magnitude.astype(np.float64))[1] + 7) // 8
+        elif isinstance(c, FixedColumn) and c.values.dtype.kind != "b":
+            size = size + c.values.dtype.itemsize
+        elif isinstance(c, NumericColumn):
+            size = size + 5
+        if c.valid is not None:
+            size = np.where(c.valid, size, 1)
+        total += size
     return total
+
+
+_PACKED_SHORT = frozenset((Layout.I16, Layout.I32, Layout.I64, Layout.U16, Layout.U32, Layout.U64))
 
 
 def split(batch: Batch, rows: int = BATCH_ROWS) -> list[Batch]:

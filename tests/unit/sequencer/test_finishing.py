@@ -53,3 +53,8 @@ def test_results_beyond_the_limit_are_refused() -> None:
 def test_large_results_are_split() -> None:
     batch = finish(rows((1, 25)), RowSetFinishing(project=(0,)))
     assert [b.n for b in split(batch, 10)] == [10, 10, 5]
+
+
+def test_without_an_order_shorter_rows_come_first() -> None:
+    u = rows((1000, 1), (-1, 1), (7, 1), (None, 1), (300, 1), (0, 1))
+    assert values(finish(u, RowSetFinishing(project=(0,)))) == [None, -1, 0, 7, 300, 1000]
