@@ -130,7 +130,9 @@ class _Interpreter:
                 u = consolidate(self.run(input))
                 return u.filter(u.diff > 0)
             case r.Union(inputs):
-                return concat_updates([self.run(i) for i in inputs])
+                joint = concat_updates([self.run(i) for i in inputs])
+                # Rows that cancel must be gone before anything above is evaluated on them and fails.
+                return consolidate(joint) if (joint.diff < 0).any() else joint
             case r.ArrangeBy(input, _):
                 return self.run(input)
 
