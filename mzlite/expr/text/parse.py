@@ -169,6 +169,16 @@ class _Parser:
                 raise
             raise MirSyntaxError(f"line {line.number}: {error}") from None
 
+    def _inputs(self, line: _Line, env: dict[int, RelationType]) -> tuple[r.Mir, ...]:
+        """The plans below a node; With and its Return are one."""
+        out: list[r.Mir] = []
+        lines = [c for c in line.children if not c.text.startswith("implementation")]
+        while lines:
+            size = 2 if lines[0].text.startswith("With") else 1
+            out.append(self.sequence(lines[:size], env))
+            del lines[:size]
+        return tuple(out)
+
     def _node(self, word: str, rest: str, line: _Line, env: dict[int, RelationType]) -> r.Mir:
         match word:
             case "Get" | "ReadStorage":
@@ -176,16 +186,17 @@ class _Parser:
             case "Constant":
                 return self._constant(rest, line)
             case "Union":
-                return r.Union(tuple(self.node(c, env) for c in line.children))
+                return r.Union(self._inputs(line, env))
             case "Join" | "CrossJoin":
-                inputs = tuple(self.node(c, env) for c in line.children if not c.text.startswith("implementation"))
+                inputs = self._inputs(line, env)
                 columns = [c for i in inputs for c in self.types.columns(i)]
                 found = re.search(r"on=\((.*)\)", rest)
                 classes = self._equivalences(found[1], columns) if found else ()
                 return r.Join(inputs, classes)
-        if len(line.children) != 1:
-            raise MirSyntaxError(f"{word} takes one input, found {len(line.children)}")
-        input = self.node(line.children[0], env)
+        inputs = self._inputs(line, env)
+        if len(inputs) != 1:
+            raise MirSyntaxError(f"{word} takes one input, found {len(inputs)}")
+        (input,) = inputs
         columns = list(self.types.columns(input))
         options = _options(rest)
         match word:
@@ -312,7 +323,13 @@ class _Parser:
         return _settle(expression.parse(), want)
 
     def aggregate(self, text: str, columns: Sequence[ColumnType]) -> Aggregate:
-        found = re.fullmatch(r"(\w+)\((distinct )?(.*)\)", text.strip())
+        text = text.strip()
+        filter_: Scalar | None = None
+        if " filter(" in text:
+            # The last one at this level: an argument may not hold the word.
+            text, _, condition = text.rpartition(" filter(")
+            filter_ = self.scalar(condition[:-1], columns, t.BOOL)
+        found = re.fullmatch(r"(\w+)\((distinct )?(.*)\)", text)
         if found is None:
             raise MirSyntaxError(f"expected an aggregate, found {text!r}")
         name, distinct, inner = found[1], bool(found[2]), found[3].strip()
@@ -321,7 +338,7 @@ class _Parser:
             given = [_Expression(self, a, columns).parse() for a in _split(inner, ",")]
         entry, args = _resolve(AGGREGATES, name, given, columns)
         typ = entry.result_type([scalar_type(a, columns).scalar for a in args])
-        return Aggregate(entry.id, tuple(args), typ, distinct)
+        return Aggregate(entry.id, tuple(args), typ, distinct, filter_)
 
 
 def _all(columns: Sequence[ColumnType]) -> tuple[Scalar, ...]:
@@ -494,8 +511,10 @@ class _Expression:
             negated = self._peek().lower() == "not"
             if negated:
                 self._take()
-            self._take("null")
-            e = self._call("is_null", [_settle(e, None)])
+            word = self._take()[1].lower()
+            if word not in ("null", "true", "false"):
+                raise MirSyntaxError(f"unexpected {word!r} after IS")
+            e = self._call(f"is_{word}", [_settle(e, None)])
             if negated:
                 e = Call("not", (e,), t.BOOL)
         return e

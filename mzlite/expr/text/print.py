@@ -13,6 +13,7 @@ Return
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from mzlite.expr import relation as r
@@ -35,8 +36,11 @@ from mzlite.expr.table_functions import TABLE_FUNCTIONS
 from mzlite.repr.datum import decode_datum
 from mzlite.repr.errors import decode_error
 from mzlite.repr.text import format_datum
+from mzlite.repr.typenames import type_name
 from mzlite.repr.types import ScalarType
 
+_NUMBERS = ("int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric", "mz_timestamp")
+_PARSED = re.compile(r"=|<>|<=?|>=?|@>|<@|\+|-|\*|/|%|\|\||->>?")  # infix operators that `parse` knows
 _QUOTED = ("text", "varchar", "bpchar", "char", "name", "unknown")
 
 
@@ -60,8 +64,20 @@ def print_literal(value: bytes | None, typ: ScalarType) -> str:
     return text
 
 
-def print_scalar(e: Scalar, column: Callable[[int], str] | None = None) -> str:
-    """column: names a reference; default `#n`."""
+def print_pinned(value: bytes | None, typ: ScalarType) -> str:
+    """With its type, unless the parser would take it for a value of that type anyway."""
+    text = print_literal(value, typ)
+    plain = (typ.kind == "int8" and value is not None) or typ.kind == "bool" or (typ.kind == "numeric" and "." in text)
+    if (plain or typ.kind == "text") and value is not None:
+        return text
+    if value is not None and typ.kind not in _QUOTED and text[:1] not in '"0123456789-':
+        text = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    name = type_name(typ.base())
+    return f"{text}::{name if name.isidentifier() else typ.kind}"
+
+
+def print_scalar(e: Scalar, column: Callable[[int], str] | None = None, pin: bool = False) -> str:
+    """column: names a reference; default `#n`. pin: so that it parses to the same: types on literals where needed."""
     name = column or (lambda c: f"#{c}")
     match e:
         case Ref(c):
@@ -69,20 +85,25 @@ def print_scalar(e: Scalar, column: Callable[[int], str] | None = None) -> str:
         case Literal(value, typ, error):
             if error is not None:
                 return f'error("{decode_error(error).message}")'
-            return print_literal(value, typ)
+            return print_pinned(value, typ) if pin else print_literal(value, typ)
         case Unmaterializable(func, _):
             return f"{func}()"
         case If(cond, then, els):
-            return f"case when {print_scalar(cond, name)} then {print_scalar(then, name)} else {print_scalar(els, name)} end"
+            parts = (print_scalar(x, name, pin) for x in (cond, then, els))
+            return "case when {} then {} else {} end".format(*parts)
         case Call("not", (Call("is_null", (inner,), _),), _):
-            return f"({print_scalar(inner, name)}) IS NOT NULL"
+            return f"({print_scalar(inner, name, pin)}) IS NOT NULL"
         case Call(func, args, _):
             if column is not None:  # for a person: not the form that `parse` reads back
                 form = literal_form(e, lambda a: print_scalar(a, name))
                 if form is not None:
                     return form
             entry = FUNCTIONS[func]
-            shown = [print_scalar(a, name) for a in args]
+            # A number's or NULL's type follows from an argument that has one.
+            lone = all(isinstance(a, Literal) for a in args)
+            shown = [print_scalar(a, name, pin and (lone or not isinstance(a, Literal) or _quoted(a))) for a in args]
+            if pin and entry.infix is not None and not _PARSED.fullmatch(entry.infix) and func not in ("and", "or"):
+                return f"{entry.id.partition('<')[0]}({', '.join(shown)})"
             if func in ("and", "or"):
                 return "(" + f" {func.upper()} ".join(shown) + ")"
             if entry.infix is not None and len(shown) == 2:
@@ -101,12 +122,16 @@ def table_function_name(func: TableFunc) -> str:
     return prefix + colon + (TABLE_FUNCTIONS[id].name or id.partition("<")[0])
 
 
+def _quoted(e: Literal) -> bool:
+    return e.value is not None and e.typ.kind not in _NUMBERS and e.typ.kind != "bool"
+
+
 def print_order(o: ColumnOrder) -> str:
     return f"#{o.column} {'desc' if o.desc else 'asc'} nulls_{'last' if o.nulls_last else 'first'}"
 
 
-def print_aggregate(a: Aggregate, column: Callable[[int], str] | None = None) -> str:
-    args = ", ".join(print_scalar(x, column) for x in a.args) or "*"
+def print_aggregate(a: Aggregate, column: Callable[[int], str] | None = None, pin: bool = False) -> str:
+    args = ", ".join(print_scalar(x, column, pin) for x in a.args) or "*"
     if args == "true" and not a.distinct and AGGREGATES[a.func].name == "count":
         args = "*"
     text = f"{AGGREGATES[a.func].name}({'distinct ' if a.distinct else ''}{args}"
@@ -118,7 +143,7 @@ def print_aggregate(a: Aggregate, column: Callable[[int], str] | None = None) ->
         text += f" order_by=[{', '.join(shown)}]"
     text += ")"
     if a.filter is not None:
-        text += f" filter({print_scalar(a.filter, column)})"
+        text += f" filter({print_scalar(a.filter, column, pin)})"
     return text
 
 
@@ -139,7 +164,11 @@ def print_window_call(c: WindowCall, column: Callable[[int], str] | None = None)
 
 
 def _list(scalars: Sequence[Scalar]) -> str:
-    return "[" + ", ".join(map(print_scalar, scalars)) + "]"
+    return "[" + ", ".join(map(_pinned, scalars)) + "]"
+
+
+def _pinned(e: Scalar) -> str:
+    return print_scalar(e, None, pin=True)
 
 
 def _refs(columns: Sequence[int]) -> str:
@@ -180,8 +209,9 @@ def _bindings(node: r.Let | r.LetRec, depth: int) -> list[tuple[str, r.Mir | Non
         if node.limit is not None:
             limit = f" [recursion_limit={node.limit}{', return_at_limit' if node.return_at_limit else ''}]"
         out.append((f"With Mutually Recursive{limit}", None, depth))
-        for id, value in zip(node.ids, node.values):
-            out += [(f"cte l{id} =", None, depth + 1), ("", value, depth + 2)]
+        for id, value, typ in zip(node.ids, node.values, node.typs):
+            types = ", ".join(type_name(c.scalar) for c in typ.columns)
+            out += [(f"cte l{id} ({types}) =", None, depth + 1), ("", value, depth + 2)]
         body = node.body
     return [*out, ("Return", None, depth), ("", body, depth + 1)]
 
@@ -192,10 +222,11 @@ def _line(node: r.Mir, names: Callable[[str], str]) -> list[str]:
             if error is not None:
                 return [f'Error "{decode_error(error).message}"']
             if not rows:
-                return ["Constant <empty>"]
+                types = ", ".join(type_name(c.scalar) for c in t.columns)
+                return [f"Constant <empty> types=({types})" if types else "Constant <empty>"]
             lines = ["Constant"]
             for datums, diff in rows[:20]:
-                row = ", ".join(print_literal(d, c.scalar) for d, c in zip(datums, t.columns))
+                row = ", ".join(print_pinned(d, c.scalar) for d, c in zip(datums, t.columns))
                 lines.append(f"- ({row})" if diff == 1 else f"- (({row}) x {diff})")
             if len(rows) > 20:
                 lines.append(f"... ({len(rows)} rows)")
@@ -205,11 +236,11 @@ def _line(node: r.Mir, names: Callable[[str], str]) -> list[str]:
         case r.Project(_, outputs):
             return [f"Project ({_refs(outputs)})"]
         case r.Map(_, scalars):
-            return [f"Map ({', '.join(map(print_scalar, scalars))})"]
+            return [f"Map ({', '.join(map(_pinned, scalars))})"]
         case r.FlatMap(_, func, exprs):
-            return [f"FlatMap {table_function_name(func)}({', '.join(map(print_scalar, exprs))})"]
+            return [f"FlatMap {table_function_name(func)}({', '.join(map(_pinned, exprs))})"]
         case r.Filter(_, predicates):
-            return [f"Filter {' AND '.join(map(print_scalar, predicates))}"]
+            return [f"Filter {' AND '.join(map(_pinned, predicates))}"]
         case r.Join():
             return _join_line(node)
         case r.Reduce(_, group_key, aggregates):
@@ -218,7 +249,7 @@ def _line(node: r.Mir, names: Callable[[str], str]) -> list[str]:
             text = "Reduce"
             if group_key:
                 text += f" group_by={_list(group_key)}"
-            text += f" aggregates=[{', '.join(map(print_aggregate, aggregates))}]"
+            text += f" aggregates=[{', '.join(print_aggregate(a, pin=True) for a in aggregates)}]"
             if node.monotonic:
                 text += " monotonic"
             if node.expected_group_size is not None:
@@ -261,7 +292,7 @@ def _join_line(node: r.Join) -> list[str]:
     impl = node.implementation
     text = "CrossJoin"
     if node.equivalences:
-        classes = [" = ".join(map(print_scalar, c)) for c in node.equivalences]
+        classes = [" = ".join(map(_pinned, c)) for c in node.equivalences]
         text = f"Join on=({' AND '.join(classes)})"
     match impl:
         case None:
