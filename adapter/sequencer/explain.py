@@ -14,7 +14,7 @@ from adapter.explain import Explained, ExplainOptions, explain
 from adapter.sequencer.explain_object import explain_object
 from adapter.sequencer.explain_text import CatalogNames, explain_plan
 from adapter.sequencer.inline import inline_views
-from adapter.sequencer.peek import PeekPlan
+from adapter.sequencer.peek_plan import PeekPlan
 from adapter.sequencer.rows import constant_rows
 from adapter.sequencer.scalars import substitute, unmaterializable
 from adapter.sequencer.values import session_value

@@ -17,7 +17,7 @@ from mzlite.repr.ids import GlobalId
 
 if TYPE_CHECKING:
     from adapter.coord.coordinator import Coordinator
-    from adapter.sequencer.peek import PeekPlan
+    from adapter.sequencer.peek_plan import PeekPlan
 
 
 class CatalogNames:

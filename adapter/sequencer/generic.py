@@ -21,7 +21,8 @@ from adapter.catalog.objects import Cluster
 from adapter.coord.planning import Prepared
 from adapter.sequencer.fast_path import PeekExisting
 from adapter.sequencer.inline import inline_views
-from adapter.sequencer.peek import PeekPlan, replace_literals
+from adapter.sequencer.peek_answer import replace_literals
+from adapter.sequencer.peek_plan import PeekPlan
 from adapter.sequencer.scalars import scalars_of, substitute, unmaterializable
 from adapter.sequencer.values import literal
 from adapter.sql.plans import SelectPlan

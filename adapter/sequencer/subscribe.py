@@ -20,7 +20,8 @@ from adapter.coord.result import Batch, ExecuteResult, Rows
 from adapter.coord.timestamp_selection import ReadWhen
 from adapter.sequencer.dataflows import Imports, description, find_imports, lower_objects, single_time
 from adapter.sequencer.inline import inline_views
-from adapter.sequencer.peek import PeekPlan, SlowPath, compute_error
+from adapter.sequencer.peek_answer import compute_error
+from adapter.sequencer.peek_plan import PeekPlan, SlowPath
 from adapter.sequencer.scalars import substitute, substitute_scalar, unmaterializable
 from adapter.sequencer.subscribe_output import SubscribeOutput
 from adapter.sequencer.values import session_value, time_literal
