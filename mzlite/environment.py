@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import resource
 import signal
 import ssl
 import sys
@@ -44,6 +45,7 @@ class ServeOptions:
 
 def serve(options: ServeOptions) -> int:
     """Run a server until it is told to stop. 0 after a clean stop, 1 when it could not start."""
+    _raise_descriptor_limit()
     try:
         return asyncio.run(_serve(options))
     except (SqlError, StorageError) as error:
@@ -116,6 +118,13 @@ def _watch_lifeline(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Non
 
     os.set_blocking(fd, False)
     loop.add_reader(fd, readable)
+
+
+def _raise_descriptor_limit() -> None:
+    """To the hard limit, for the workers too: every large segment, file and client holds a descriptor."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # some systems refuse their own hard limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _settle_memory() -> None:
