@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mzlite.expr.call import Args, CallSite, RowErrors
-from mzlite.expr.kernels.decimals import decimal_of_fraction
+from mzlite.expr.kernels.decimals import CONTEXT, WIDE, decimal_of_fraction, trim
 from mzlite.expr.kernels.lanes import (
     MASK32,
     SPECIALS,
@@ -46,6 +48,13 @@ def _contribute_int_squares(site: CallSite, args: Args, n: int) -> I64:
 INT_SQUARES = LaneSum(7, _contribute_int_squares)
 
 
+T = TypeVar("T", float, Decimal)
+
+
+def _numeric(value: Fraction) -> Decimal:
+    return CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spread:
     """One of variance, stddev over a sample or the population: (sum x^2 - (sum x)^2 / n) / (n or n - 1), exactly."""
@@ -58,6 +67,22 @@ class Spread:
         if divisor <= 0:
             return None
         return max((squares - total * total / count) / divisor, Fraction(0))
+
+    def _stepwise(self, count: int, total: T, square: T, divide: Callable[[T, T], T], least: float) -> T | None:
+        """Materialize's own sequence of rounded operations, so that its last digits are ours too; None where the
+        difference cancels below `least` of its terms and the exact result is the better one."""
+        number = type(total)
+        difference = square - divide(total * total, number(count))
+        if not difference > number(least) * square:
+            return None
+        return divide(difference, number(count - 1 if self.sample else count))
+
+    def _decimal(self, count: int, total: Fraction, square: Fraction, exact: Fraction) -> Decimal:
+        with decimal.localcontext(CONTEXT):
+            value = self._stepwise(count, _numeric(total), _numeric(square), CONTEXT.divide, 1e-10)
+        if value is None:
+            return decimal_of_fraction(exact, root=self.root)
+        return trim(WIDE.sqrt(value) if self.root else value)
 
     def finish_int(self, site: CallSite, state: I64, errors: RowErrors) -> Column:
         totals = [Fraction(t) for t in limbs_to_ints(state[:, 1:3])]
@@ -81,7 +106,7 @@ class Spread:
             elif special is not None and special[row]:
                 out.append(Decimal("NaN"))
             else:
-                out.append(decimal_of_fraction(variance, root=self.root))
+                out.append(self._decimal(count, total, square, variance))
         return NumericColumn.from_decimals(out)
 
     def finish_float(self, site: CallSite, state: I64, errors: RowErrors) -> Column:
@@ -97,5 +122,8 @@ class Spread:
             elif nan or positive or negative:
                 out[row] = float("nan")
             else:
-                out[row] = float(variance) ** 0.5 if self.root else float(variance)
+                total, square = totals[row] / FLOAT_UNIT, squares[row] / FLOAT_UNIT
+                value = self._stepwise(count, total, square, lambda a, b: a / b, 1e-3)
+                value = float(variance) if value is None else value
+                out[row] = value**0.5 if self.root else value
         return FixedColumn(out, None if valid.all() else valid)
