@@ -1,9 +1,10 @@
 """Random programs against oracles, any number of seeds.
 
-    python -m tests.fuzz [--kind plans|sql|engine|maintained|all] [--seeds N] [--start S] [--seconds T]
+    python -m tests.fuzz [--kind plans|sql|server|engine|maintained|all] [--seeds N] [--start S] [--seconds T]
 
 plans   random relation expressions: every optimizer rule and every prefix of the list keeps the rows
 sql     random queries: planned, lowered, optimized; rows as DuckDB (or PostgreSQL) gives them
+server  random queries through a server: as reads, and as indexed views under changes; rows as DuckDB gives them
 engine  random dataflows and histories: maintained results equal recomputed ones
 maintained  random queries as views, through random commits: as DuckDB computes them after each
 
@@ -22,6 +23,7 @@ from collections.abc import Callable
 KINDS = {
     "plans": "tests.support.plan_check:check_seed",
     "sql": "tests.support.sql_check:check_seed",
+    "server": "tests.support.server_check:check_seed",
     "engine": "tests.support.engine_check:check_seed",
     "maintained": "tests.support.maintained_check:check_seed",
 }
