@@ -234,7 +234,7 @@ class CatalogTransaction:
         self.created = [c for c in self.created if c.id != id]
         if item.conn_id is None:
             self.changes[f"item/{id}"] = None
-        self.drop_comments(str(id))
+        self.drop_comments(str(id), item.kind)
 
     def _unlink(self, item: Item) -> None:
         state = self.state
@@ -306,6 +306,8 @@ class CatalogTransaction:
         old = self.state.clusters.get(cluster.id)
         if old is not None:
             self.state.cluster_names.pop(old.name, None)
+            for gone in {r.id for r in old.replicas} - {r.id for r in cluster.replicas}:
+                self.drop_comments(gone, "cluster-replica")
         self.state.clusters[cluster.id] = cluster
         self.state.cluster_names[cluster.name] = cluster.id
         self.changes[f"cluster/{cluster.id}"] = cluster
@@ -318,6 +320,8 @@ class CatalogTransaction:
     def remove_cluster(self, id: str) -> None:
         old = self.state.clusters.pop(id)
         del self.state.cluster_names[old.name]
+        for replica in old.replicas:
+            self.drop_comments(replica.id, "cluster-replica")
         self.changes[f"cluster/{id}"] = None
         self.drop_comments(id, "cluster")
 
@@ -335,7 +339,7 @@ class CatalogTransaction:
             self.state.comments[key] = text
         self.changes[f"comment/{key.object_type}/{key.object_id}/{key.column or 0}"] = text
 
-    def drop_comments(self, object_id: str, object_type: str | None = None) -> None:
+    def drop_comments(self, object_id: str, object_type: str) -> None:
         for key in [k for k in self.state.comments if k.object_id == object_id]:
-            if object_type is None or key.object_type == object_type:
+            if key.object_type == object_type:
                 self.set_comment(key, None)

@@ -43,6 +43,9 @@ THREAD_TEXT = 250
 
 _CACHEABLE = (p.SelectPlan, p.InsertPlan, p.UpdatePlan, p.DeletePlan, p.SubscribePlan)
 
+_OF_THE_MOMENT = re.compile(r"\bshow\b|current_setting", re.IGNORECASE)
+"""What planning answers from the catalog's texts and the session's settings: such plans are not kept."""
+
 
 @dataclass(slots=True)
 class Prepared:
@@ -122,7 +125,8 @@ class Planning:
             prepared = self._plan(session, self.view(session), statement, declared)
         prepared.revision, prepared.settings = revision, settings
         in_ddl = isinstance(session.txn.ops, Ddl)
-        if isinstance(prepared.plan, _CACHEABLE) and len(statement.text) <= CACHED_TEXT and not in_ddl:
+        lasting = not in_ddl and _OF_THE_MOMENT.search(statement.text) is None
+        if isinstance(prepared.plan, _CACHEABLE) and len(statement.text) <= CACHED_TEXT and lasting:
             prepared.reads = self._reads(prepared.plan)
             self._planned[key] = prepared
             if len(self._planned) > PLAN_CACHE_SIZE:

@@ -3,7 +3,7 @@
 A plan made at revision r is still right at revision s if none of the changes between them
 
     touched anything it reads (the item itself, an index on it), or
-    made an item whose name stands in its text (it might resolve differently now), or
+    made or dropped an item whose name stands in its text (it might resolve differently now), or
     changed what every plan may depend on: databases, schemas, clusters, system variables.
 """
 
@@ -21,7 +21,7 @@ _HARMLESS = ("alloc", "comment/", "role/", "item/")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """everything: no plan survives. touched: item ids. names: of items that are new or renamed."""
+    """everything: no plan survives. touched: item ids. names: of items that are new, renamed or gone."""
 
     revision: int
     everything: bool
@@ -45,8 +45,8 @@ class Revisions:
             for item in (old, new):
                 if item is not None and isinstance(item.details, IndexDetails):
                     touched.add(item.details.on_id)
-            if new is not None and (old is None or old.name != new.name or old.schema_id != new.schema_id):
-                names.append(new.name.lower())
+            if new is None or old is None or old.name != new.name or old.schema_id != new.schema_id:
+                names += [item.name.lower() for item in (old, new) if item is not None]
         everything = any(not k.startswith(_HARMLESS) for k in tx.changes)
         self._changes.append(Change(tx.state.revision, everything, frozenset(touched), tuple(names)))
 

@@ -26,9 +26,25 @@ _BY_SCHEMA = {
     "types": "type",
     "objects": "",
 }
-_COMMENT = (
-    "coalesce((SELECT max(c.comment) FROM mz_internal.mz_comments c WHERE c.id = o.id AND c.object_sub_id IS NULL), '')"
-)
+
+
+def _comment(kind: str) -> str:
+    """The comment on o, an object of that kind (an SQL expression): ids are unique only within a kind."""
+    return (
+        "coalesce((SELECT max(c.comment) FROM mz_internal.mz_comments c "
+        f"WHERE c.id = o.id AND c.object_type = {kind} AND c.object_sub_id IS NULL), '')"
+    )
+
+
+_DATABASE_COMMENT = _comment("'database'")
+_SCHEMA_COMMENT = _comment("'schema'")
+_CLUSTER_COMMENT = _comment("'cluster'")
+_REPLICA_COMMENT = _comment("'cluster-replica'")
+_ROLE_COMMENT = _comment("'role'")
+_ITEM_COMMENT = _comment("o.type")
+_VIEW_COMMENT = _comment("'materialized-view'")
+_SOURCE_COMMENT = _comment("'source'")
+_INDEX_COMMENT = _comment("'index'")
 
 
 def plan_show(ctx: PlanContext, statement: st.Show | st.ShowCreate) -> p.Plan:
@@ -89,13 +105,13 @@ def _query(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
     """(SELECT, ORDER BY) for a SHOW."""
     match statement.what:
         case "databases":
-            return f"SELECT o.name, {_COMMENT} AS comment FROM mz_catalog.mz_databases o", "name"
+            return f"SELECT o.name, {_DATABASE_COMMENT} AS comment FROM mz_catalog.mz_databases o", "name"
         case "schemas":
             database = ctx.session.database if statement.on is None else statement.on[-1]
             if ctx.catalog.resolve_database(database) is None:
                 raise SqlError("3D000", f"unknown database '{database}'")
             return (
-                f"SELECT o.name, {_COMMENT} AS comment FROM mz_catalog.mz_schemas o "
+                f"SELECT o.name, {_SCHEMA_COMMENT} AS comment FROM mz_catalog.mz_schemas o "
                 f"LEFT JOIN mz_catalog.mz_databases d ON o.database_id = d.id WHERE d.name IS NULL OR d.name = {string(database)}",
                 "name",
             )
@@ -105,18 +121,18 @@ def _query(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
                 "FROM mz_catalog.mz_cluster_replicas r WHERE r.cluster_id = o.id)"
             )
             return (
-                f"SELECT o.name, coalesce({replicas}, '') AS replicas, {_COMMENT} AS comment FROM mz_catalog.mz_clusters o",
+                f"SELECT o.name, coalesce({replicas}, '') AS replicas, {_CLUSTER_COMMENT} AS comment FROM mz_catalog.mz_clusters o",
                 "name",
             )
         case "cluster replicas":
             return (
                 "SELECT cl.name AS cluster, o.name AS replica, o.size, true AS ready, "
-                f"{_COMMENT} AS comment FROM mz_catalog.mz_cluster_replicas o JOIN mz_catalog.mz_clusters cl ON cl.id = o.cluster_id",
+                f"{_REPLICA_COMMENT} AS comment FROM mz_catalog.mz_cluster_replicas o JOIN mz_catalog.mz_clusters cl ON cl.id = o.cluster_id",
                 "cluster, replica",
             )
         case "roles":
             return (
-                f"SELECT o.name, {_COMMENT} AS comment FROM mz_catalog.mz_roles o WHERE o.id NOT LIKE 's%' AND o.id NOT LIKE 'g%'",
+                f"SELECT o.name, {_ROLE_COMMENT} AS comment FROM mz_catalog.mz_roles o WHERE o.id NOT LIKE 's%' AND o.id NOT LIKE 'g%'",
                 "name",
             )
         case "columns":
@@ -167,29 +183,29 @@ def _objects(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
         cluster = f" AND cl.name = {string(statement.in_cluster)}"
     if statement.what == "objects":
         return (
-            f"SELECT o.name, o.type, {_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} WHERE {where}",
+            f"SELECT o.name, o.type, {_ITEM_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} WHERE {where}",
             "name",
         )
     if statement.what == "materialized views":
         return (
-            f"SELECT o.name, cl.name AS cluster, {_COMMENT} AS comment FROM mz_catalog.mz_materialized_views o {_SCHEMAS} "
+            f"SELECT o.name, cl.name AS cluster, {_VIEW_COMMENT} AS comment FROM mz_catalog.mz_materialized_views o {_SCHEMAS} "
             f"JOIN mz_catalog.mz_clusters cl ON cl.id = o.cluster_id WHERE {where}{cluster}",
             "name",
         )
     if statement.what in ("sources", "subsources"):
         return (
-            f"SELECT o.name, o.type, cl.name AS cluster, {_COMMENT} AS comment FROM mz_catalog.mz_sources o {_SCHEMAS} "
+            f"SELECT o.name, o.type, cl.name AS cluster, {_SOURCE_COMMENT} AS comment FROM mz_catalog.mz_sources o {_SCHEMAS} "
             f"LEFT JOIN mz_catalog.mz_clusters cl ON cl.id = o.cluster_id WHERE {where}{cluster}",
             "name",
         )
     if statement.what == "sinks":
         return (
-            f"SELECT o.name, o.type, '' AS cluster, {_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} "
+            f"SELECT o.name, o.type, '' AS cluster, {_ITEM_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} "
             f"WHERE o.type = 'sink' AND {where}",
             "name",
         )
     return (
-        f"SELECT o.name, {_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} WHERE o.type = {string(kind)} AND {where}",
+        f"SELECT o.name, {_ITEM_COMMENT} AS comment FROM mz_catalog.mz_objects o {_SCHEMAS} WHERE o.type = {string(kind)} AND {where}",
         "name",
     )
 
@@ -231,7 +247,7 @@ def _indexes(ctx: PlanContext, statement: st.Show) -> tuple[str, str]:
         "WHERE ic.index_id = o.id ORDER BY ic.index_position)"
     )
     return (
-        f'SELECT o.name, r.name AS "on", cl.name AS cluster, {key} AS key, {_COMMENT} AS comment '
+        f'SELECT o.name, r.name AS "on", cl.name AS cluster, {key} AS key, {_INDEX_COMMENT} AS comment '
         "FROM mz_catalog.mz_indexes o JOIN mz_catalog.mz_relations r ON r.id = o.on_id "
         "JOIN mz_catalog.mz_clusters cl ON cl.id = o.cluster_id "
         "JOIN mz_catalog.mz_schemas s ON s.id = r.schema_id LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id "
