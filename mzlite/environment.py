@@ -44,11 +44,14 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> int:
-    """Run a server until it is told to stop. 0 after a clean stop, 1 when it could not start."""
+    """Run a server until it is told to stop. 0 after a clean stop, 1 when it could not start.
+
+    errors: SqlError with a hint when it cannot listen, or cannot read its certificate.
+    """
     _raise_descriptor_limit()
     try:
         return asyncio.run(_serve(options))
-    except (SqlError, StorageError) as error:
+    except StorageError as error:
         print(f"mzlite: {error}", file=sys.stderr)
         return 1
 
@@ -69,7 +72,7 @@ async def _serve(options: ServeOptions) -> int:
         except OSError as error:
             raise SqlError(
                 "58000",
-                f"cannot listen on {options.host}:{options.port}: {error.strerror or error}",
+                f"cannot listen on {options.host}:{options.port}: {_reason(error)}",
                 hint="another server may be running; choose a port with --listen HOST:PORT",
             ) from None
         _settle_memory()
@@ -131,6 +134,13 @@ def _settle_memory() -> None:
     """What start-up made stays for good: keep it out of every later garbage collection, whose pauses reads would feel."""
     gc.collect()
     gc.freeze()
+
+
+def _reason(error: OSError) -> str:
+    """The system's words, without asyncio's around them."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno).lower()
+    return error.strerror or str(error)
 
 
 def _display(host: str) -> str:

@@ -31,7 +31,12 @@ def psql(mzlite_server: Server) -> Iterator[Psql]:
         given = [part for c in commands for part in ("-c", c)]
         env = {**os.environ, "PGOPTIONS": "-c search_path=shown"}
         return subprocess.run(
-            [*command(mzlite_server), *options, *given], input=stdin, capture_output=True, text=True, timeout=60, env=env
+            [*command(mzlite_server), *options, *given],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=env,
         )
 
     done = run(
@@ -88,7 +93,10 @@ def test_timing_and_expanded_output(psql: Psql) -> None:
 def test_copy_both_ways(psql: Psql, tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.txt"
     source.write_text('id,item,price\n1,"a, ""b""",1.5\n2,,200\n')
-    done = psql(rf"\copy orders FROM '{source}' (FORMAT csv, HEADER)", rf"\copy (SELECT * FROM orders ORDER BY id) TO '{target}'")
+    done = psql(
+        rf"\copy orders FROM '{source}' (FORMAT csv, HEADER)",
+        rf"\copy (SELECT * FROM orders ORDER BY id) TO '{target}'",
+    )
     assert done.stdout == "COPY 2\nCOPY 2\n", done.stderr
     assert target.read_text() == '1\ta, "b"\t1.50\n2\t\\N\t200.00\n'
     done = psql(r"\copy orders FROM stdin", "SELECT 'still here'", stdin="x\ty\tz\n")
