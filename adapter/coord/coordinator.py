@@ -56,7 +56,7 @@ from mzlite.storage.storage import Storage
 
 log = logging.getLogger(__name__)
 
-SWEEP_S = 0.05
+SWEEP_S = 0.2
 SWITCH_INTERVAL_S = 0.0003
 T = TypeVar("T")
 RESERVED_USERS = frozenset(("mz_system", "mz_support"))
