@@ -25,7 +25,7 @@ from mzlite.expr import relation as r
 from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import Call, If, Literal, Ref, Scalar, rewrite
 from mzlite.expr.typing import can_error, scalar_type
-from mzlite.repr.datum import decode_datum, encode_datum
+from mzlite.repr.datum import ArrayDatum, decode_datum, encode_datum
 from mzlite.repr.types import BOOL, ColumnType
 
 _NEGATED = {"eq": "not_eq", "not_eq": "eq", "lt": "gte", "gte": "lt", "gt": "lte", "lte": "gt"}
@@ -37,6 +37,8 @@ _INT_RANGE = {
 _LIKE = {"like_text": "eq_text", "not_like_text": "not_eq_text"}
 _WILD = set(b"%_\\")
 _WIDENING = {"cast_int2_int4", "cast_int2_int8", "cast_int4_int8"}
+
+MAX_ALTERNATIVES = 1000
 
 Columns = Sequence[ColumnType]
 
@@ -268,12 +270,36 @@ def _if(e: If, cond: Scalar, then: Scalar, els: Scalar, columns: Columns) -> Sca
     return e
 
 
+def _alternatives(e: Call) -> Scalar | None:
+    """x = ANY (literal collection) as the disjunction of its members, which an index can look up."""
+    x, collection = e.args
+    if not isinstance(collection, Literal) or collection.error is not None:
+        return None
+    if collection.value is None:
+        return None if can_error(x) else Literal(None, BOOL)
+    element = collection.typ.element
+    assert element is not None
+    datum = decode_datum(collection.typ, collection.value)
+    members = tuple(dict.fromkeys(datum.elements if isinstance(datum, ArrayDatum) else datum))
+    if not members:
+        return None if can_error(x) else FALSE
+    if len(members) > MAX_ALTERNATIVES:
+        return None
+    options = [equals(x, Literal(None if m is None else encode_datum(element, m), element), element) for m in members]
+    if any(o is None for o in options):
+        return None
+    made = tuple(o for o in options if o is not None)
+    return made[0] if len(made) == 1 else Call("or", made, BOOL)
+
+
 def _comparison(e: Call, columns: Columns) -> Scalar:
     """A strict call of NULL; LIKE without wildcards; `x = x`; a literal that an integer's widening cast can give way to."""
     entry = FUNCTIONS[e.func]
     null = any(isinstance(a, Literal) and a.value is None and a.error is None for a in e.args)
     if null and entry.strict and e.func not in ("and", "or", "coalesce") and not any(map(can_error, e.args)):
         return Literal(None, e.typ)
+    if e.func.startswith(("any_eq<", "any_eq_list<")):
+        return _alternatives(e) or e
     if e.func in _LIKE and isinstance(e.args[1], Literal) and not _WILD & set(e.args[1].value or b"%"):
         return Call(_LIKE[e.func], e.args, e.typ)
     pair = as_equality(e)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from adapter.sql import ast, hir
 from adapter.sql.plan import expr
-from adapter.sql.plan.coerce import cast, settle, to_common
+from adapter.sql.plan.coerce import cast, settle, to_common, try_cast
 from adapter.sql.plan.expr import ExprContext
 from adapter.sql.plan.operators import compare_rows, conjunction, disjunction, is_null, negate
 from adapter.sql.plan.overload import resolve_operator
 from adapter.sql.plan.types import type_words
 from mzlite.expr import aggregates
+from mzlite.expr.functions import FUNCTIONS
 from mzlite.expr.scalar import ColumnOrder, Literal
 from mzlite.repr.errors import SqlError
 from mzlite.repr.types import BOOL, ScalarType, array_of
@@ -142,6 +143,9 @@ def _over_collection(x: ExprContext, node: ast.Quantified) -> hir.Scalar:
         raise SqlError(
             "42809", f"op {word} requires array or list on right side, got {type_words(typ)}", position=node.pos + 1
         )
+    call = _quantified_call(x, node, left, right)
+    if call is not None:
+        return call
     func, args, _ = table_call(x, "unnest", (hir.shift(right, 1),), node.pos)
     relation = hir.CallTable(func, args)
     member: hir.Scalar = hir.Column(0, 0, func.typ.columns[0].scalar)
@@ -149,6 +153,25 @@ def _over_collection(x: ExprContext, node: ast.Quantified) -> hir.Scalar:
     result: hir.Scalar = hir.Quantified(relation, predicate, node.all)
     # A NULL collection gives NULL, not false.
     return hir.If(is_null(right), Literal(None, BOOL), result)
+
+
+_QUANTIFIED = {
+    "=": "eq", "<>": "not_eq", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte",
+    "~~": "like", "!~~": "not_like", "~~*": "ilike", "!~~*": "not_ilike",
+}  # fmt: skip
+
+
+def _quantified_call(x: ExprContext, node: ast.Quantified, left: hir.Scalar, right: hir.Scalar) -> hir.Scalar | None:
+    """As one function of the value and the collection, where the value is of the members' type."""
+    typ = hir.type_of(right)
+    op = _QUANTIFIED.get(node.op)
+    if op is None or typ.element is None or typ.kind not in ("array", "list"):
+        return None
+    value = try_cast(x.ctx, left, typ.element.base(), "implicit")
+    if value is None:
+        return None
+    id = f"{'all' if node.all else 'any'}_{op}{'_list' if typ.kind == 'list' else ''}"
+    return hir.Call(FUNCTIONS[id].bind((typ.element, typ)).id, (value, right), BOOL)
 
 
 expr.register(ast.Subquery, _subquery)
