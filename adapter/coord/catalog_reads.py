@@ -36,6 +36,41 @@ from mzlite.repr.ids import GlobalId
 from mzlite.repr.types import RelationDesc, RelationType
 from mzlite.repr.updates import Updates
 
+# What pg_catalog stands on: drivers ask it in the middle of any transaction, so it is in every time domain.
+_ALWAYS_AVAILABLE = (
+    *(
+        f"mz_catalog.mz_{name}"
+        for name in [
+            "array_types",
+            "base_types",
+            "columns",
+            "connections",
+            "databases",
+            "functions",
+            "index_columns",
+            "indexes",
+            "list_types",
+            "map_types",
+            "materialized_views",
+            "operators",
+            "pseudo_types",
+            "role_auth",
+            "role_members",
+            "role_parameters",
+            "roles",
+            "schemas",
+            "secrets",
+            "sinks",
+            "sources",
+            "system_privileges",
+            "tables",
+            "types",
+            "views",
+        ]
+    ),
+    *(f"mz_internal.mz_{name}" for name in ("aggregates", "comments", "object_dependencies", "type_pg_metadata")),
+)
+
 
 class CatalogReads:
     """The reading half of the coordinator."""
@@ -232,18 +267,22 @@ class CatalogReads:
         return seen
 
     def outside_time_domain(self, outside: frozenset[GlobalId], domain: frozenset[GlobalId]) -> SqlError:
-        def names(ids: Iterable[GlobalId]) -> str:
+        def names(ids: Iterable[GlobalId]) -> set[str]:
             found = set()
             for id in ids:
                 item = self.state.items.get(id)
                 on = item.details.on_id if item is not None and isinstance(item.details, IndexDetails) else id
-                found.add('"' + str(StateView(self.state).object_name(on)) + '"')
-            return "\n".join(sorted(found))
+                found.add(str(StateView(self.state).object_name(on)))
+            return found
+
+        def listed(found: Iterable[str]) -> str:
+            return "\n".join(f'"{name}"' for name in sorted(found))
 
         return SqlError(
             "25000",
             "Transactions can only reference objects in the same timedomain. "
             "See https://materialize.com/docs/sql/begin/#same-timedomain-error",
             detail="The following relations in the query are outside the transaction's time domain:\n"
-            f"{names(outside)}\nOnly the following relations are available:\n{names(domain)}",
+            f"{listed(names(outside))}\nOnly the following relations are available:\n"
+            + listed(names(domain) | set(_ALWAYS_AVAILABLE)),
         )
