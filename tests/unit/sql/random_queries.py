@@ -181,6 +181,43 @@ class Queries:
         width = self.random.randint(1, 3)
         return self.select(outer, depth, width), width
 
+    def window(self, columns: list[Column], outer: list[Column]) -> str:
+        """A window function whose order is total up to equal rows, so that its answers do not depend on ties."""
+        value = self.number(columns + outer, 0)
+        pick = self.random.random()
+        frame = ""
+        if pick < 0.4:
+            call = self.random.choice(
+                ["row_number()", "rank()", "dense_rank()", f"lag({value})", f"lead({value}, 2, -1)", "ntile(2)"]
+            )
+        else:
+            call = self.random.choice(
+                [
+                    f"sum({value})",
+                    "count(*)",
+                    f"min({value})",
+                    f"max({value})",
+                    f"first_value({value})",
+                    f"last_value({value})",
+                ]
+            )
+            frame = self.random.choice(
+                [
+                    "",
+                    " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+                    " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+                    " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW",
+                    " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+                    " GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE TIES",
+                    " GROUPS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+                ]
+            )
+        order = list(columns)
+        self.random.shuffle(order)
+        keys = ", ".join(c + self.random.choice(["", " DESC", " NULLS FIRST"]) for c in order)
+        partition = f"PARTITION BY {self.random.choice(columns)} " if self.chance(0.5) else ""
+        return f"({call} OVER ({partition}ORDER BY {keys}{frame}))::int"
+
     def select(self, outer: list[Column], depth: int, width: int) -> str:
         source, columns = self.from_clause(outer, depth)
         where = self.where(columns + outer, depth)
@@ -200,6 +237,10 @@ class Queries:
                     f" HAVING {self.random.choice(['count(*) > 1', 'max(' + columns[0] + ') >= 1', 'count(*) < 9'])}"
                 )
             return text
+        if self.chance(0.15):
+            # One call: two would tell equal rows apart, each in its own way.
+            items = [self.random.choice(columns) for _ in range(width - 1)] + [self.window(columns, outer)]
+            return f"SELECT {', '.join(items)} FROM {source}{where}"
         items = [self.number(columns + outer, depth) for _ in range(width)]
         distinct = "DISTINCT " if self.chance(0.15) else ""
         text = f"SELECT {distinct}{', '.join(items)} FROM {source}{where}"
