@@ -125,7 +125,7 @@ def _table_function(ctx: PlanContext, item: ast.TableFunction, outer: list[Scope
         names = (alias.name, *names[1:])
     width = len(names) - (1 if item.ordinality else 0)
     columns = tuple(
-        ScopeColumn(n, t, i, (table,), whole_row=scalar_like and width == 1 and i == 0)
+        ScopeColumn(n, t, i, (table,), whole_row=len(parts) == 1 and width == 1 and i == 0)
         for i, (n, t) in enumerate(zip(names, types))
     )
     scope = Scope(columns, ((table,),))
