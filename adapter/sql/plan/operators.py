@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adapter.sql import ast, hir
 from adapter.sql.plan import expr
-from adapter.sql.plan.coerce import FALSE, NULL, cast, is_unknown, settle, to_bool, to_common
+from adapter.sql.plan.coerce import FALSE, NULL, cast, is_unknown, record_call, settle, to_bool, to_common
 from adapter.sql.plan.expr import ExprContext
 from adapter.sql.plan.overload import resolve_call, resolve_operator
 from mzlite.expr.functions import FUNCTIONS
@@ -57,6 +57,8 @@ def _binary(x: ExprContext, node: ast.Binary) -> hir.Scalar:
     op = node.op
     if op in _COMPARISONS and isinstance(node.left, ast.Row) and isinstance(node.right, ast.Row):
         return _row_comparison(x, node)
+    if op in _COMPARISONS and isinstance(node.left, ast.Row) and isinstance(node.right, ast.Subquery):
+        return _row_against_query(x, node)
     left = expr.plan_expr(x, node.left)
     right = expr.plan_expr(x, node.right)
     return resolve_operator(x.ctx, op, (left, right), node.pos)
@@ -67,6 +69,24 @@ def _row_comparison(x: ExprContext, node: ast.Binary) -> hir.Scalar:
     left = [expr.plan_expr(x, i) for i in node.left.items]
     right = [expr.plan_expr(x, i) for i in node.right.items]
     return compare_rows(x, node.op, left, right, node.pos)
+
+
+def _row_against_query(x: ExprContext, node: ast.Binary) -> hir.Scalar:
+    """(a, b) = (SELECT c, d …): the query's row, as a record, field by field."""
+    from adapter.sql.plan.collections import record_fields
+    from adapter.sql.plan.query import plan_query
+
+    assert isinstance(node.left, ast.Row) and isinstance(node.right, ast.Subquery)
+    left = [expr.plan_expr(x, i) for i in node.left.items]
+    planned = plan_query(x.ctx, node.right.query, x.scopes)
+    width = len(planned.project)
+    if node.right.kind != "scalar" or width != len(left):
+        raise SqlError("42601", f"Expected subselect to return {len(left)} columns, got {width} columns", position=node.pos + 1)
+    columns = [hir.Column(0, i, typ) for i, typ in enumerate(planned.types)]
+    record = record_call(columns, planned.names)
+    rows = hir.Project(hir.Map(planned.relation(), (record,)), (width,))
+    query = hir.ScalarQuery(rows, hir.type_of(record))
+    return compare_rows(x, node.op, left, [field for _, field in record_fields(query)], node.pos)
 
 
 def compare_rows(x: ExprContext, op: str, left: list[hir.Scalar], right: list[hir.Scalar], pos: int) -> hir.Scalar:
