@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -95,8 +96,9 @@ def rewrite(e: Scalar, f: Callable[[Scalar], Scalar]) -> Scalar:
     return f(e)
 
 
+@functools.lru_cache(8192)
 def support(e: Scalar) -> frozenset[int]:
-    """The columns that e reads."""
+    """The columns that e reads. Remembered: whoever walks a deep expression asks for it at every level."""
     if type(e) is Ref:
         return frozenset((e.column,))
     return frozenset(n.column for n in walk(e) if isinstance(n, Ref))

@@ -81,7 +81,9 @@ def _row_against_query(x: ExprContext, node: ast.Binary) -> hir.Scalar:
     planned = plan_query(x.ctx, node.right.query, x.scopes)
     width = len(planned.project)
     if node.right.kind != "scalar" or width != len(left):
-        raise SqlError("42601", f"Expected subselect to return {len(left)} columns, got {width} columns", position=node.pos + 1)
+        raise SqlError(
+            "42601", f"Expected subselect to return {len(left)} columns, got {width} columns", position=node.pos + 1
+        )
     columns = [hir.Column(0, i, typ) for i, typ in enumerate(planned.types)]
     record = record_call(columns, planned.names)
     rows = hir.Project(hir.Map(planned.relation(), (record,)), (width,))
