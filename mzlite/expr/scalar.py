@@ -98,10 +98,10 @@ def rewrite(e: Scalar, f: Callable[[Scalar], Scalar]) -> Scalar:
 
 @functools.lru_cache(8192)
 def support(e: Scalar) -> frozenset[int]:
-    """The columns that e reads. Remembered: whoever walks a deep expression asks for it at every level."""
-    if type(e) is Ref:
+    """The columns that e reads. Remembered: whoever compiles a deep expression asks for it at every level."""
+    if isinstance(e, Ref):
         return frozenset((e.column,))
-    return frozenset(n.column for n in walk(e) if isinstance(n, Ref))
+    return frozenset().union(*map(support, children(e)))
 
 
 def remap(e: Scalar, mapping: dict[int, int] | Callable[[int], int]) -> Scalar:
