@@ -42,6 +42,11 @@ class Budget:
         self.left = rows
         self.cancelled = False
 
+    def check(self, n: float) -> None:
+        """Would n more rows be too many? Asked before they are made."""
+        if n > self.left:
+            raise TooMuch
+
     def spend(self, n: int) -> None:
         self.left -= n
         if self.cancelled:
@@ -110,6 +115,8 @@ class _Interpreter:
             case r.FlatMap(input, func, exprs):
                 u = self.run(input)
                 args = [evaluate(x, u.columns, len(u)) for x in exprs]
+                if func.func.startswith("generate_series"):
+                    self.budget.check(series_rows(args))
                 idx, columns_out, errors = call_table_function(func, args, len(u))
                 if errors is not None:
                     raise decode_error(errors[1][0])
@@ -225,6 +232,23 @@ class _Interpreter:
             else:
                 self.locals[i] = old
         return out
+
+
+def series_rows(args: Sequence[Column]) -> float:
+    """About how many rows generate_series(start, stop [, step]) makes of all its input rows."""
+    values = [getattr(c, "values", None) for c in args]
+    start, stop = values[0], values[1]
+    if start is None or stop is None or not len(start):
+        return 0.0
+    span = np.abs(stop.astype(np.float64) - start.astype(np.float64))
+    step: object = 1.0
+    if len(values) > 2 and values[2] is not None:
+        if values[2].dtype.names is None:
+            step = np.maximum(np.abs(values[2].astype(np.float64)), 1.0)
+        else:  # an interval over microseconds
+            days = values[2]["months"] * 30.0 + values[2]["days"]
+            step = np.maximum(np.abs(days * 86_400e6 + values[2]["us"]), 1.0)
+    return float((span / step + 1).sum())
 
 
 def match_rows(a: Sequence[Column], b: Sequence[Column], na: int, nb: int, budget: Budget) -> tuple[I64, I64]:

@@ -77,3 +77,11 @@ def test_a_cancelled_plan_stops() -> None:
     plan = r.Get(GlobalId("u1"), PAIR)
     with pytest.raises(SqlError, match="canceling statement"):
         interpret(plan, lambda id: numbers((1, 1)), budget)
+
+
+def test_a_series_that_is_too_long_is_refused_before_it_is_made() -> None:
+    text = "FlatMap generate_series(1::bigint, 4000000000000::bigint)\n  Get u1"
+    with pytest.raises(TooMuch):
+        run(text, (1, 1))
+    short = "FlatMap generate_series(1::bigint, 9::bigint, 4::bigint)\n  Get u1"
+    assert sorted(run(short, (7, 7))) == [(7, 7, 1), (7, 7, 5), (7, 7, 9)]
