@@ -12,11 +12,17 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 
 import msgspec
 
 from mzlite.repr.types import RelationType, ScalarType
+
+# Expressions and plans nest as deeply as the planner lets them, and are walked, encoded and decoded by recursion in every process.
+RECURSION_LIMIT = 20_000
+if sys.getrecursionlimit() < RECURSION_LIMIT:
+    sys.setrecursionlimit(RECURSION_LIMIT)
 
 
 class Ref(msgspec.Struct, frozen=True, tag="ref"):

@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import NoReturn
 
 from adapter.sql.parse.lexer import EOF, HEX, NUMBER, OP, PARAM, QUOTED, STRING, WORD, Token
+from mzlite.expr.scalar import RECURSION_LIMIT
 from mzlite.repr.errors import SqlError
 
 MAX_DEPTH = 300
+# A level of nesting is a few Python frames in the parser, the planner and the optimizer.
+assert MAX_DEPTH * 20 < RECURSION_LIMIT
 
 RESERVED = frozenset(
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import msgspec
@@ -18,10 +17,6 @@ from adapter.sql.parse.options import parse_options
 from adapter.sql.parse.show import parse_show
 from adapter.sql.parse.types import parse_type
 from mzlite.repr.errors import SqlError
-
-# The rules recurse once or a few times per level of nesting (bounded by the cursor's MAX_DEPTH), and so do the planner and the optimizer.
-if sys.getrecursionlimit() < 20_000:
-    sys.setrecursionlimit(20_000)
 
 MAX_STATEMENT_BYTES = 8_000_000
 
