@@ -61,6 +61,7 @@ class ChildServer:
     is_materialize = True
 
     def __init__(self, factory: Subprocess) -> None:
+        self._listener: threading.Thread | None = None
         self._factory = factory
         self._process: subprocess.Popen[bytes] | None = None
         self._host, self._port = "", 0
@@ -93,6 +94,8 @@ class ChildServer:
     def obituary(self) -> str:
         code = self._process.returncode if self._process is not None else None
         how = "it was stopped" if code is None else f"signal {-code}" if code < 0 else f"exit status {code}"
+        if code is not None and self._listener is not None:
+            self._listener.join(2)  # what it said last may still be on its way
         return "\n".join([how, *self._words])
 
     def reset(self) -> None:
@@ -138,7 +141,8 @@ class ChildServer:
         self._process = process
         assert process.stdout is not None
         ready: queue.SimpleQueue[tuple[str, int] | None] = queue.SimpleQueue()
-        threading.Thread(target=_listen, args=(process.stdout, ready, self._words), daemon=True).start()
+        self._listener = threading.Thread(target=_listen, args=(process.stdout, ready, self._words), daemon=True)
+        self._listener.start()
         try:
             address = ready.get(timeout=START_TIMEOUT_S)
         except queue.Empty:
