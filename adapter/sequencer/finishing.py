@@ -18,7 +18,7 @@ from mzlite.repr.types import Layout
 from mzlite.repr.updates import Updates
 from mzlite.repr.var import VarColumn
 
-BATCH_ROWS = 8192
+BATCH_ROWS = 1024
 SORTED_ROWS = 20_000
 """Up to this many rows, an answer without ORDER BY is sorted all the same."""
 SORTED_ROWS = 100_000
