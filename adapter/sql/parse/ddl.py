@@ -331,9 +331,12 @@ def _type(c: Cursor, pos: int) -> st.Statement:
     kind = c.expect_any("list", "map")
     c.expect_punct("(")
     while c.tok.kind != ")":
+        if kind == "map" and not c.at("key", "value"):
+            c.expected("one of KEY or VALUE")
+        if kind == "list" and not c.at("element"):
+            c.expected("ELEMENT")
         option = c.name()
-        if option in ("element", "key", "value"):
-            c.expect("type")
+        c.expect("type")
         c.take_op("=")
         arguments.append((option, parse_type(c)))
         if not c.take_punct(","):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from adapter.sql import ast
 from adapter.sql.parse import calls
 from adapter.sql.parse.cursor import MAX_DEPTH, NOT_COLUMN_ALIAS, RESERVED, Cursor
-from adapter.sql.parse.lexer import OP, QUOTED, STRING, WORD
+from adapter.sql.parse.lexer import NUMBER, OP, QUOTED, STRING, WORD
 from adapter.sql.parse.types import parse_interval_fields, parse_type
 from mzlite.repr.errors import SqlError, unsupported
 
@@ -23,6 +23,10 @@ QUERY_START = frozenset(("select", "with", "values", "table"))
 
 def parse_expr(c: Cursor, floor: int = 0) -> ast.Expr:
     """An expression of operators binding tighter than `floor`."""
+    token = c.tok
+    if token.kind in (NUMBER, STRING) and c.tokens[c.i + 1].kind in (",", ")"):
+        c.advance()  # the bulk of every VALUES list
+        return ast.Number(token.value, token.start) if token.kind == NUMBER else ast.String(token.value, token.start)
     c.enter()
     left = _prefix(c)
     chain = 0

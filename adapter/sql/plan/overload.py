@@ -247,6 +247,8 @@ def resolve_operator(ctx: PlanContext, op: str, args: Sequence[hir.Scalar], pos:
     types = [hir.type_of(a) for a in args]
     entries = _operators(op, count)
     chosen = _choose_operator(op, tuple(types))
+    if op in ("?|", "?&") and all(t.kind == "unknown" for t in types):
+        raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
     if op in _ON_CONTAINERS and types[0].kind == "unknown" and any(_undetermined(e, types) for e in entries):
         chosen = "ambiguous"
     if isinstance(chosen, str):

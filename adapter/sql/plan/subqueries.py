@@ -49,9 +49,7 @@ def _collected(x: ExprContext, node: ast.Subquery, planned: object) -> hir.Scala
             "42601", f"Expected subselect to return {wanted} column, got {got} columns", position=node.pos + 1
         )
     if node.kind == "map" and planned.types[0].kind != "text":
-        raise SqlError(
-            "42804", f"expected map subquery to return 1st column of type text, got {type_words(planned.types[0])}"
-        )
+        raise SqlError("42804", "cannot build map from subquery because first column is not of type text")
     if node.kind == "array" and planned.types[0].kind in ("list", "map", "record"):
         raise SqlError("0A000", f"{type_words(planned.types[0])}[] not yet supported", position=node.pos + 1)
     if node.kind == "list" and planned.types[0].kind in ("char", "bpchar"):
