@@ -218,7 +218,9 @@ def _row_count(ctx: PlanContext, node: ast.Expr, outer: list[Scope], clause: str
     """A constant count, None for NULL, or the scalar when it is not constant."""
     x = ExprContext(ctx, outer, clause)
     planned = hir.shift(expr.plan_expr(x, node), 1)
-    if clause == "OFFSET" and any(isinstance(e, hir.Exists | hir.ScalarQuery | hir.Quantified) for e, _ in hir.walk(planned)):
+    if clause == "OFFSET" and any(
+        isinstance(e, hir.Exists | hir.ScalarQuery | hir.Quantified) for e, _ in hir.walk(planned)
+    ):
         raise SqlError("0A000", "OFFSET does not allow subqueries")
     typ = hir.type_of(planned)
     if typ.kind != "unknown" and try_cast(ctx, planned, INT8, "assignment") is None:
