@@ -74,17 +74,22 @@ def freshest(c: Coordinator, imports: Imports) -> Timestamp:
 
 
 def check_maintainable(plan: r.Mir) -> None:
-    """Refuse what cannot be kept up to date, before anything of it is durable: mz_now() elsewhere than in a filter that
-    compares it."""
+    """Refuse what cannot be kept up to date, before anything of it is durable: the session's or the clock's values, and
+    mz_now() elsewhere than in a filter that compares it."""
     for node in r.walk(plan):
-        if not isinstance(node, r.Filter):
-            for scalar in scalars_of(node):
-                if any(isinstance(s, Unmaterializable) and s.func == "mz_now" for s in walk(scalar)):
-                    raise SqlError(
-                        "0A000",
-                        "calls to mz_now are only supported in WHERE and HAVING clauses of maintained objects",
-                        hint="temporal filters are comparisons of mz_now() joined by AND",
-                    )
+        names = {s.func for e in scalars_of(node) for s in walk(e) if isinstance(s, Unmaterializable)}
+        for name in sorted(names - {"mz_now"}):
+            raise SqlError(
+                "0A000",
+                f"cannot materialize call to {name}",
+                hint="Try using `mz_now()` here instead." if name == "now" else None,
+            )
+        if names and not isinstance(node, r.Filter):
+            raise SqlError(
+                "0A000",
+                "calls to mz_now are only supported in WHERE and HAVING clauses of maintained objects",
+                hint="temporal filters are comparisons of mz_now() joined by AND",
+            )
 
 
 @dataclass(frozen=True, slots=True)

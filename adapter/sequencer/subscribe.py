@@ -20,6 +20,7 @@ from adapter.coord.result import Batch, ExecuteResult, Rows
 from adapter.coord.timestamp_selection import ReadWhen
 from adapter.sequencer.dataflows import Imports, description, find_imports, lower_objects, single_time
 from adapter.sequencer.inline import inline_views
+from adapter.sequencer.maintained import check_maintainable
 from adapter.sequencer.peek_answer import compute_error
 from adapter.sequencer.peek_plan import PeekPlan, SlowPath
 from adapter.sequencer.scalars import substitute, substitute_scalar, unmaterializable
@@ -129,6 +130,7 @@ class SubscribeSequencer:
             inlined = substitute(inline_views(mir, c.definition, lambda id: id in indexes), value)
         planned = await c.in_thread(optimize_dataflow, inlined, indexes)
         optimized = c.with_builtins(session, planned)
+        check_maintainable(optimized)
         imports = find_imports([optimized], indexes, c.shard_of)
         typ = c.type_of(mir)
         mz_now = "mz_now" in unmaterializable(optimized)

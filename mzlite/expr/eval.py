@@ -74,7 +74,8 @@ def compile_scalar(e: Scalar) -> Run:
         case If():
             run = _if(e)
         case Unmaterializable(func):
-            raise AssertionError(f"{func} reached evaluation")
+            # An error of the plan that holds it: a dataflow must not take its worker down, again and again.
+            raise SqlError("XX000", f"internal error: {func} reached evaluation")
     return _once(run) if not _reads_columns(e) else run
 
 
