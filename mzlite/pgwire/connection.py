@@ -27,7 +27,7 @@ from mzlite.repr.types import ScalarType
 
 log = logging.getLogger(__name__)
 
-FLUSH_BYTES = 64 * 1024
+FLUSH_BYTES = 16 * 1024
 
 
 class _Closed(Exception):

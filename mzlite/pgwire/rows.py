@@ -13,7 +13,7 @@ from mzlite.repr.column import Column
 from mzlite.repr.text import format_column
 from mzlite.repr.types import RelationDesc
 
-CHUNK_ROWS = 2_000
+CHUNK_ROWS = 256
 
 _NULL = b"\xff\xff\xff\xff"
 
