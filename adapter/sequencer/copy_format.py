@@ -202,11 +202,10 @@ class CopyReader:
             return []
         out: list[list[str | None]] = []
         width = len(self._desc.names)
-        # csv cannot tell a quoted empty field from an unquoted one; NULL is the unquoted one. Mark quoted empties first.
+        # csv cannot tell a quoted field from an unquoted one; only an unquoted one is NULL. Mark the quoted ones first.
         marker = "\ue000"
-        empty = options.quote * 2
-        if options.null == "" and empty in text:
-            text = _mark_quoted_empties(text, options.delimiter, options.quote, marker)
+        if f"{options.quote}{options.null}{options.quote}" in text:
+            text = _mark_quoted(text, options.null, options.quote, options.escape, marker)
         reader = csv.reader(
             io.StringIO(text, newline=""),
             delimiter=options.delimiter,
@@ -228,7 +227,7 @@ class CopyReader:
                     cells = [""]
                 if len(cells) != width:
                     raise self._width_error(len(cells), list(cells))
-                out.append([None if c == options.null else "" if c == marker else c for c in cells])
+                out.append([None if c == options.null else options.null if c == marker else c for c in cells])
         except csv.Error as e:
             raise SqlError("22P04", f"malformed csv: {e}", detail=f"line {self._line + 1}") from None
         return out
@@ -357,10 +356,17 @@ def _unescape(cell: str) -> str:
     return "".join(out)
 
 
-def _mark_quoted_empties(text: str, delimiter: str, quote: str, marker: str) -> str:
-    """Put a marker into fields written as two quotes and nothing else."""
-    d, q = re.escape(delimiter), re.escape(quote)
-    return re.sub(rf"(^|{d}|\n){q}{q}(?=$|{d}|\r?\n)", rf"\g<1>{quote}{marker}{quote}", text)
+def _mark_quoted(text: str, null: str, quote: str, escape: str, marker: str) -> str:
+    """Put a marker for the content of fields that are NULL's text in quotes: they are strings. Whole quoted fields are
+    matched from the left, so that nothing inside one is taken for another."""
+    q, e = re.escape(quote), re.escape(escape)
+    inside = rf"[^{q}]|{q}{q}" if quote == escape else rf"[^{q}{e}]|{e}."
+    wanted = f"{quote}{null}{quote}"
+
+    def mark(match: re.Match[str]) -> str:
+        return f"{quote}{marker}{quote}" if match.group() == wanted else match.group()
+
+    return re.sub(rf"{q}(?:{inside})*+{q}", mark, text, flags=re.S)
 
 
 class CopyWriter:

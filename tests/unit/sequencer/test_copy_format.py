@@ -107,3 +107,21 @@ def test_bad_data_says_where(data: bytes, form: CopyFormat, sqlstate: str, detai
 
 def test_nothing_after_the_end_marker_is_read() -> None:
     assert read(b"1\tx\t\\N\n\\.\nrubbish\n", CopyFormat("text"), []) == [(1, "x", None)]
+
+
+@pytest.mark.parametrize(
+    ("null", "line", "expected"),
+    [
+        ("", b'1,"",\n', ""),
+        ("", b"1,,\n", None),
+        ("", b'1,"a,"",b",\n', 'a,",b'),
+        ("", b'1,"""",\n', '"'),
+        ("", b'"1","""""",\n', '""'),
+        ("nil", b'1,"nil",nil\n', "nil"),
+        ("nil", b"1,nil,nil\n", None),
+        ("nil", b'1,"""nil""",nil\n', '"nil"'),
+    ],
+)
+def test_null_in_quotes_is_a_string(null: str, line: bytes, expected: str | None) -> None:
+    form = CopyFormat("csv", null=null)
+    assert read(line, form, []) == [(1, expected, None)]
