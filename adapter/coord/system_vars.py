@@ -93,7 +93,31 @@ MINIMAL: dict[str, str] = {
     "unsafe_enable_unsafe_functions": "on",
     "max_tables": "100",
 }
-UNINTERESTING: frozenset[str] = frozenset(SYSTEM_VARS) - set(VARIABLE) - set(MINIMAL)
+UNINTERESTING: frozenset[str] = frozenset(
+    (
+        "allow_real_time_recency",
+        "default_cluster_replication_factor",
+        "enable_alter_swap",
+        "enable_compute_peek_response_stash",
+        "enable_envelope_debezium_in_subscribe",
+        "enable_rbac_checks",
+        "enable_refresh_every_mvs",
+        "enable_session_timelines",
+        "enable_within_timestamp_order_by_in_subscribe",
+        "max_clusters",
+        "max_connections",
+        "max_credit_consumption_rate",
+        "max_databases",
+        "max_materialized_views",
+        "max_objects_per_schema",
+        "max_replicas_per_cluster",
+        "max_result_size",
+        "max_roles",
+        "max_schemas_per_database",
+        "max_sources",
+        "metrics_retention",
+    )
+)
 FLAGS: frozenset[str] = frozenset(SYSTEM_VARS)
 
 _COMPATIBLE = re.compile(
