@@ -122,7 +122,7 @@ def _replay(
     screen: Screen,
 ) -> None:
     steps = list(hours(flights.header, flights.hours))
-    print(f"\nReplaying the last week: {len(steps)} hours of inserts, updates and deletes", flush=True)
+    print(f"\nReplaying {len(steps)} hours of flights: inserts, updates and deletes", flush=True)
     start, commits = time.perf_counter(), 0
     for n, hour in enumerate(steps):
         for statement in hour.statements:
@@ -167,4 +167,4 @@ def _report(conn: psycopg.Connection[Any], figures: dict[str, Figures], builds: 
     columns = ["view", "rows", "hydration s", "commit to visible", "point read idle", "while hydrating"]
     print()
     print("\n".join(render("Figures (milliseconds, p50 / p99, unless said)", columns, rows, 200)))
-    print(f"While reads were timed another view over all flights was built {builds} times.")
+    print(f"Views over all flights that were built while those reads were timed: {builds}")
