@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from adapter.transform.context import Context
 from mzlite.expr import relation as r
 from mzlite.repr.types import RelationType
@@ -55,6 +57,17 @@ def _read(e: r.Mir, env: dict[int, int], depth: int, graph: _Graph, context: Con
                 if not isinstance(body, r.Let):
                     return _read(body, inner, depth, graph, context)
                 id, value, body = body.id, body.value, body.body
+        case r.LetRec(ids, _, _, body) if (read := _bindings_read(e)) != set(ids):
+            kept = [i for i, id in enumerate(ids) if id in read]
+            if not kept:
+                return _read(body, env, depth, graph, context)
+            pruned = msgspec.structs.replace(
+                e,
+                ids=tuple(ids[i] for i in kept),
+                values=tuple(e.values[i] for i in kept),
+                typs=tuple(e.typs[i] for i in kept),
+            )
+            return _read(pruned, env, depth, graph, context)
         case r.LetRec(ids, values, typs, body):
             inner = dict(env)
             rec_ids = []
@@ -77,6 +90,20 @@ def _read(e: r.Mir, env: dict[int, int], depth: int, graph: _Graph, context: Con
     graph.nodes.append(_Node(shape, kids, level, context.types.typ(e)))
     graph.known[shape] = len(graph.nodes) - 1
     return len(graph.nodes) - 1
+
+
+def _bindings_read(rec: r.LetRec) -> set[int]:
+    """The bindings that the body needs. The others need not come to rest: they are not computed."""
+    values = dict(zip(rec.ids, rec.values))
+    found: set[int] = set()
+    pending = [rec.body]
+    while pending:
+        for node in r.walk(pending.pop()):
+            if isinstance(node, r.Get) and node.id in values and node.id not in found:
+                assert isinstance(node.id, int)
+                found.add(node.id)
+                pending.append(values[node.id])
+    return found
 
 
 def _outer_level(graph: _Graph, root: int, depth: int) -> int:

@@ -229,7 +229,8 @@ def parse_explain(c: Cursor) -> st.Statement:
             stage = name
             break
     options: tuple[str, ...] = ()
-    if c.take("with"):
+    if c.at("with") and c.ahead().kind == "(":  # otherwise a query that starts with WITH
+        c.advance()
         options = tuple(
             f"{name}={value}" if value is not None else name
             for name, value in opt.parse_options(c)
